@@ -1,0 +1,9 @@
+// Package manifest describes what is in a prefix: manifest.json says what it
+// was made from and how, files.jsonl lists every file of it, one JSON value a
+// line, sorted by path.
+//
+// A manifest is a pure function of the tarball, the repack options and the
+// ruleset version: it holds no clock, no host name and no path of the machine
+// that wrote it, so that the same tarball gives the same manifest everywhere.
+// Readers refuse a schema that is newer than they are.
+package manifest
