@@ -24,9 +24,9 @@ const IndexPath = "/rocm/core/tarball/"
 
 // Serve publishes the tarballs of dir on a free port of the loopback
 // interface: the page at baseURL, which ends in IndexPath, and the files below
-// it. What is added to dir later is on the next page. close ends it, as does
+// it. What is added to dir later is on the next page. stop ends it, as does
 // the end of ctx; it waits for the server and may be called twice.
-func Serve(ctx context.Context, dir string) (baseURL string, close func(), err error) {
+func Serve(ctx context.Context, dir string) (baseURL string, stop func(), err error) {
 	handler, err := Handler(dir)
 	if err != nil {
 		return "", nil, err
@@ -38,19 +38,16 @@ func Serve(ctx context.Context, dir string) (baseURL string, close func(), err e
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
-		defer func() { served <- struct{}{} }()
+		defer close(served)
 		_ = server.Serve(listener) // ends by Close, with ErrServerClosed
 	}()
-	var once sync.Once
-	stop := func() {
-		once.Do(func() {
-			_ = server.Close()
-			<-served
-		})
+	end := func() {
+		_ = server.Close()
+		<-served
 	}
-	unhook := context.AfterFunc(ctx, stop)
-	closeAll := func() { unhook(); stop() }
-	return "http://" + listener.Addr().String() + IndexPath, closeAll, nil
+	unhook := context.AfterFunc(ctx, end)
+	stop = func() { unhook(); end() }
+	return "http://" + listener.Addr().String() + IndexPath, stop, nil
 }
 
 // Handler answers requests as AMD's hosts do, for the tarballs of dir. Paths

@@ -1,0 +1,82 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+)
+
+// Limits on what is read of one file.
+const (
+	maxText    = 4 << 20 // bytes of a text file that are searched for leaked paths
+	headLength = 512     // bytes that show what a file is; the kernel reads 256 of a script
+)
+
+// content is what a regular file turned out to be.
+type content struct {
+	elf    *manifest.ELF // nil when it is not ELF
+	badELF error         // why an ELF file for this machine cannot be read
+	kpack  *kpackRef     // nil when the file names no GPU code archives
+	script string        // first line of a script, without #!
+	leaks  leaks         // paths of build machines in text
+}
+
+// hostELF tells whether ld.so and the kernel would load the file here.
+func (c *content) hostELF() bool {
+	return c.elf != nil && c.elf.Class == 64 && c.elf.Machine == hostMachine
+}
+
+// textNames end the names of the text files that are known to leak paths.
+var textNames = []string{".pc", ".la", ".cmake", "-config", ".cfg"}
+
+func isText(name string) bool {
+	for _, s := range textNames {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// look opens a file and fills what it is.
+func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) error {
+	// Without a class the facts only say that the file begins as ELF does.
+	if known != nil && known.ELF != nil && known.ELF.Class != 0 {
+		// Nothing that is checked in a file for another machine needs its bytes.
+		if e.elf = known.ELF; !e.hostELF() {
+			return nil
+		}
+	}
+	f, err := dir.Open(base)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, min(headLength, max(info.Size(), 0)))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte("\x7fELF")):
+		e.lookELF(f, info.Size())
+		return nil
+	case bytes.HasPrefix(head, []byte("#!")):
+		line, _, _ := bytes.Cut(head[2:], []byte("\n"))
+		e.script = string(line)
+	case !isText(path.Base(base)):
+		return nil
+	}
+	e.leaks, err = findLeaks(io.LimitReader(f, maxText), t.own)
+	return err
+}

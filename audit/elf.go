@@ -1,0 +1,75 @@
+package audit
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"os"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/patchelf"
+)
+
+// hostMachine is the machine whose files are judged: EM_X86_64.
+const hostMachine = "x86_64"
+
+// kpackSection is where AMD's splitter leaves the names of the archives.
+const kpackSection = ".rocm_kpack_ref"
+
+// lookELF fills the ELF facts of e, unless they are known, and its archives.
+func (e *entry) lookELF(f *os.File, size int64) {
+	x, err := patchelf.Parse(f, size)
+	if err != nil {
+		if forHost(f) {
+			e.badELF = err
+		}
+		return
+	}
+	if e.elf == nil {
+		e.elf = x.Facts()
+	}
+	if !e.hostELF() {
+		return
+	}
+	b, err := x.Section(kpackSection)
+	switch {
+	case err == nil:
+		e.kpack = readKpackRef(b)
+	case !errors.Is(err, patchelf.ErrNoSection):
+		e.kpack = &kpackRef{err: err}
+	}
+}
+
+// forHost reads e_machine alone (gABI, figure 4-3), of files whose headers make
+// no sense. One that ends before it counts as this machine's.
+func forHost(f *os.File) bool {
+	var b [20]byte
+	if n, _ := f.ReadAt(b[:], 0); n < len(b) {
+		return true
+	}
+	return elf.Machine(binary.LittleEndian.Uint16(b[18:])) == elf.EM_X86_64
+}
+
+var errNotLibrary = errors.New("it is not a regular file")
+
+// hostFacts reads a library of the host.
+func hostFacts(name string) (*manifest.ELF, error) {
+	// A tree may name any file: a pipe would be waited for.
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotLibrary
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := patchelf.Parse(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	return x.Facts(), nil
+}

@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+)
+
+// rockManifest is where a tree says what it was built from.
+const rockManifest = "share/therock/therock_manifest.json"
+
+// versions checks that the tree is the version that it was published as: a name
+// can be overwritten with another night's bytes.
+func versions(_ context.Context, a *auditor) error {
+	t := a.tree
+	want := a.version
+	if want == "" {
+		want = t.manifestVersion()
+	}
+	e := t.follow(".", t.inROCm(rockManifest)).entry
+	if e == nil || !e.isFile() || want == "" {
+		return nil
+	}
+	a.checked["version"]++
+	f := Finding{Rule: RuleVersion, Severity: Warning, Path: e.path}
+	var m struct {
+		Package string `json:"rocm_package_version"`
+		ROCm    string `json:"rocm_version"`
+	}
+	if err := t.readJSON(e.path, &m); err != nil {
+		f.Detail = "cannot be read: " + err.Error()
+		a.file(f)
+		return nil
+	}
+	if has := disagrees(want, m.Package, m.ROCm); has != "" {
+		f.Subject = has
+		f.Detail = fmt.Sprintf("says that this is %s, but it was published as %s", has, want)
+		f.Hint = "the release may have been replaced; compare its digest with that of others"
+		a.file(f)
+	}
+	return nil
+}
+
+// disagrees returns what the tree says when that is not want. A full version is
+// compared as such, X.Y.Z with the base of want.
+func disagrees(want, pkg, rocm string) string {
+	w, err := release.ParseVersion(want)
+	if err != nil {
+		return ""
+	}
+	for _, has := range []string{pkg, rocm} {
+		v, err := release.ParseVersion(strings.TrimSpace(has))
+		switch {
+		case err != nil:
+		case v.String() == v.Base():
+			if v.Base() != w.Base() {
+				return has
+			}
+		case v.Compare(w) != 0:
+			return has
+		}
+	}
+	return ""
+}
+
+// manifestVersion is the version of the prefix's own manifest, if it has one.
+func (t *tree) manifestVersion() string {
+	f, err := t.root.Open(manifest.Name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	m, err := manifest.Read(f)
+	if err != nil {
+		return ""
+	}
+	return m.Version
+}
+
+func (t *tree) readJSON(name string, v any) error {
+	f, err := t.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return json.NewDecoder(io.LimitReader(f, maxText)).Decode(v)
+}

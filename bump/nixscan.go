@@ -1,0 +1,271 @@
+package bump
+
+import "strings"
+
+// valueKind says what stands to the right of a binding's =.
+type valueKind uint8
+
+const (
+	valOther    valueKind = iota // an expression that does not begin with a string
+	valPlain                     // "literal" and nothing else
+	valInterp                    // "…${…}…" and nothing else
+	valIndented                  // ''…'' and nothing else
+	valCompound                  // an expression that begins with a string
+)
+
+// attrNode is one component of a binding's path. Paths are linked from the
+// innermost component outwards, so that nesting costs no copies.
+type attrNode struct {
+	name    string
+	dynamic bool // "a${b}" or ${b}: the name is not known
+	parent  *attrNode
+}
+
+// computed stands for a component whose name is an expression.
+const computed = "${…}"
+
+// String is the path as a key would name it, at most its last components.
+func (n *attrNode) String() string {
+	var parts []string
+	for ; n != nil && len(parts) < 16; n = n.parent {
+		name := n.name
+		switch {
+		case n.dynamic:
+			name = computed
+		case !isBareName(name):
+			name = escapeNix(name)
+		}
+		parts = append([]string{name}, parts...)
+	}
+	return strings.Join(parts, ".")
+}
+
+func isBareName(s string) bool {
+	if s == "" || !isIdentStart(s[0]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isIdent(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// binding is one NAME = VALUE; of a file.
+type binding struct {
+	path *attrNode
+	at   int32     // offset of the first component of the name
+	kind valueKind // of the value
+	// value is source[off:end], for plain values without the quotes.
+	off, end int32
+}
+
+// scope is what the scanner is inside of.
+type scope struct {
+	opener  int       // index of the opening token, or of let; -1 for the file
+	let     bool      // closed by in
+	prefix  *attrNode // the path of what stands here
+	cur     *attrNode // the path of the binding being read, or prefix
+	pending int       // with and assert whose ; has not come yet
+	stmt    bool      // a binding may begin here
+}
+
+type scanner struct {
+	src    []byte
+	toks   []token
+	code   []token // toks without space and comments
+	mate   []int32 // of code: index of the token that closes this one
+	scopes []scope
+	out    []binding
+}
+
+// scanNix returns every binding of source and all its tokens. It knows just
+// as much grammar as bindings need: brackets, let … in, with and assert.
+func scanNix(src []byte) ([]binding, []token, error) {
+	toks, err := lexNix(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &scanner{src: src, toks: toks, scopes: []scope{{opener: -1}}}
+	s.index()
+	for i := 0; i < len(s.code); {
+		if i, err = s.step(i); err != nil {
+			return nil, nil, err
+		}
+	}
+	if top := s.scopes[len(s.scopes)-1]; top.let {
+		return nil, nil, syntaxAt(src, int(s.code[top.opener].off), "this let has no in")
+	}
+	return s.out, toks, nil
+}
+
+// index drops space and comments and pairs what opens with what closes; the
+// lexer has already refused what does not pair.
+func (s *scanner) index() {
+	for _, t := range s.toks {
+		if t.kind != tokSpace && t.kind != tokComment {
+			s.code = append(s.code, t)
+		}
+	}
+	s.mate = make([]int32, len(s.code))
+	var open []int32
+	for i, t := range s.code {
+		switch t.kind {
+		case tokOpen, tokInterpOpen, tokStrOpen, tokIndOpen:
+			open = append(open, int32(i))
+		case tokClose, tokStrClose, tokIndClose:
+			s.mate[open[len(open)-1]] = int32(i)
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// step reads the token, or the head of the binding, at i and returns the
+// index of what follows.
+func (s *scanner) step(i int) (int, error) {
+	top := &s.scopes[len(s.scopes)-1]
+	t := s.code[i]
+	if top.stmt {
+		top.stmt = false
+		if next, ok := s.bind(top, i); ok {
+			return next, nil
+		}
+	}
+	switch t.kind {
+	case tokOpen, tokInterpOpen, tokStrOpen, tokIndOpen:
+		s.enter(i, s.src[t.off] == '{', false)
+	case tokClose, tokStrClose, tokIndClose:
+		if top.let {
+			return 0, syntaxAt(s.src, int(s.code[top.opener].off), "this let has no in")
+		}
+		s.scopes = s.scopes[:len(s.scopes)-1]
+	case tokSemicolon:
+		if top.pending > 0 {
+			top.pending--
+			break
+		}
+		top.cur = top.prefix
+		top.stmt = top.let || top.opener >= 0 && s.src[s.code[top.opener].off] == '{'
+	case tokIdent:
+		return i + 1, s.word(i)
+	}
+	return i + 1, nil
+}
+
+// word handles the keywords that shape bindings.
+func (s *scanner) word(i int) error {
+	top := &s.scopes[len(s.scopes)-1]
+	switch string(s.src[s.code[i].off:s.code[i].end]) {
+	case "with", "assert":
+		top.pending++
+	case "let":
+		// let { … } is an older form of rec { … }.body.
+		if i+1 < len(s.code) && s.code[i+1].kind == tokOpen && s.src[s.code[i+1].off] == '{' {
+			return nil
+		}
+		if len(s.scopes) >= maxDepth {
+			return syntaxAt(s.src, int(s.code[i].off), "nested too deep")
+		}
+		s.enter(i, true, true)
+	case "in":
+		if !top.let {
+			return syntaxAt(s.src, int(s.code[i].off), "this in has no let")
+		}
+		s.scopes = s.scopes[:len(s.scopes)-1]
+	}
+	return nil
+}
+
+func (s *scanner) enter(i int, stmt, let bool) {
+	cur := s.scopes[len(s.scopes)-1].cur
+	s.scopes = append(s.scopes, scope{opener: i, let: let, prefix: cur, cur: cur, stmt: stmt})
+}
+
+// bind reads an attribute path and = at i. The value is only looked at: its
+// own tokens are stepped through next, for bindings may nest in it.
+func (s *scanner) bind(top *scope, i int) (next int, ok bool) {
+	path, j := top.prefix, i
+	for {
+		node, k := s.component(j)
+		if node == nil {
+			return i, false
+		}
+		node.parent = path
+		path, j = node, k
+		if j >= len(s.code) {
+			return i, false
+		}
+		if s.code[j].kind != tokDot {
+			break
+		}
+		j++
+	}
+	if s.code[j].kind != tokAssign {
+		return i, false
+	}
+	b := binding{path: path, at: s.code[i].off}
+	s.value(&b, j+1)
+	s.out = append(s.out, b)
+	top.cur = path
+	return j + 1, true
+}
+
+// component reads one component of an attribute path: name, "name", "a${b}"
+// or ${b}. nil when there is none.
+func (s *scanner) component(i int) (*attrNode, int) {
+	if i >= len(s.code) {
+		return nil, i
+	}
+	switch t := s.code[i]; t.kind {
+	case tokIdent:
+		return &attrNode{name: string(s.src[t.off:t.end])}, i + 1
+	case tokInterpOpen:
+		return &attrNode{dynamic: true}, int(s.mate[i]) + 1
+	case tokStrOpen:
+		m := int(s.mate[i])
+		if text, plain := s.plain(i, m); plain {
+			return &attrNode{name: unescapeNix(text)}, m + 1
+		}
+		return &attrNode{dynamic: true}, m + 1
+	}
+	return nil, i
+}
+
+// plain returns the raw text between the quotes at i and m, and whether there
+// is no interpolation.
+func (s *scanner) plain(i, m int) (string, bool) {
+	for k := i + 1; k < m; k++ {
+		if s.code[k].kind != tokText {
+			return "", false
+		}
+	}
+	return string(s.src[s.code[i].end:s.code[m].off]), true
+}
+
+// value says what the value that begins at i is.
+func (s *scanner) value(b *binding, i int) {
+	if i >= len(s.code) {
+		b.off = int32(len(s.src))
+		b.end = b.off
+		return
+	}
+	t := s.code[i]
+	b.off, b.end = t.off, t.end
+	if t.kind != tokStrOpen && t.kind != tokIndOpen {
+		return
+	}
+	m := int(s.mate[i])
+	_, plain := s.plain(i, m)
+	switch {
+	case m+1 >= len(s.code) || s.code[m+1].kind != tokSemicolon:
+		b.kind = valCompound
+	case t.kind == tokIndOpen:
+		b.kind = valIndented
+	case !plain:
+		b.kind = valInterp
+	default:
+		b.kind = valPlain
+		b.off, b.end = t.end, s.code[m].off
+	}
+}

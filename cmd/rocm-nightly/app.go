@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// app is one run of the program: its streams, its global flags and what
+// follows from them.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	uid            int
+
+	configFile string
+	rootFlag   string
+	logFormat  string
+	progress   string
+	verbose    bool
+	quiet      bool
+	json       bool // the verb's own --json
+
+	printed bool // the verb has printed its JSON value
+	code    int  // what the verb exits with, unless it fails otherwise
+	cfg     *config.Config
+	read    []string // files that cfg was read from
+}
+
+// run runs the command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return a.code
+	}
+	return a.fail(err)
+}
+
+// command builds the tree of verbs.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rocm-nightly",
+		Short: "AMD's ROCm nightlies, from AMD's index to a working, verified prefix",
+		Long: `rocm-nightly takes AMD's ROCm nightlies from AMD's index to a working,
+verified prefix on disk, and to a commit in the repository that packages it.
+
+  rocm-nightly list                         what AMD publishes
+  rocm-nightly update --arch gfx1151        install or update last night's ROCm
+  rocm-nightly status                       what is installed
+  rocm-nightly rollback                     back to the one before
+  rocm-nightly demo                         the whole job, offline, in seconds
+
+Exit codes: 0 done or nothing to do, 1 failed, 2 wrong usage or config, 3 the
+index is stale, 4 the audit refused, 5 new bytes under a known name.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.configFile, "config", "", "read this config `file` and no other")
+	f.StringVar(&a.rootFlag, "root", "", "keep generations and downloads in this `directory`")
+	f.StringVar(&a.logFormat, "log-format", "text", "how to log: text or json")
+	f.StringVar(&a.progress, "progress", "auto", "how to show progress: auto, plain, json or none")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, and show the chain of causes of an error")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "log errors only")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
+	root.AddCommand(
+		a.listCmd(), a.updateCmd(), a.repackCmd(), a.auditCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
+		a.daemonCmd(), a.demoCmd(), a.configCmd(), a.versionCmd(),
+	)
+	for _, c := range root.Commands() {
+		wrapArgs(c)
+	}
+	return root
+}
+
+// wrapArgs makes errors about arguments usage errors.
+func wrapArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usage(fmt.Errorf("%s: %w", cmd.Name(), err))
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+func (a *app) checkGlobals() error {
+	if a.logFormat != "text" && a.logFormat != "json" {
+		return usage(fmt.Errorf("--log-format %q is neither text nor json", a.logFormat))
+	}
+	switch a.progress {
+	case "auto", "plain", "json", "none":
+		return nil
+	}
+	return usage(fmt.Errorf("--progress %q is not one of auto, plain, json, none", a.progress))
+}
+
+// jsonFlag gives a verb its --json.
+func (a *app) jsonFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&a.json, "json", false, "print one JSON value on standard output")
+}
+
+// config reads the configuration, once.
+func (a *app) config() (*config.Config, error) {
+	if a.cfg != nil {
+		return a.cfg, nil
+	}
+	cfg, read, err := config.Load(config.DefaultPlaces(a.configFile, a.getenv, a.uid))
+	a.read = read
+	if err != nil {
+		return nil, usage(err)
+	}
+	if a.rootFlag != "" {
+		if cfg.Root, err = filepath.Abs(a.rootFlag); err != nil {
+			return nil, usage(err)
+		}
+	}
+	if cfg.Root == "" {
+		cfg.Root = a.defaultRoot()
+	}
+	if cfg.Root == "" {
+		return nil, usage(errors.New("no place for generations is known: neither XDG_DATA_HOME nor HOME is set; use --root DIR"))
+	}
+	a.cfg = cfg
+	return cfg, nil
+}
+
+// defaultRoot is where generations are kept when nothing says so.
+func (a *app) defaultRoot() string {
+	if a.uid == 0 {
+		return "/var/lib/rocm-nightly"
+	}
+	if dir := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "rocm-nightly")
+	}
+	if home := a.getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "share", "rocm-nightly")
+	}
+	return ""
+}
+
+// store opens the store of the configuration.
+func (a *app) store() (*store.Store, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(cfg.Root)
+}
+
+// terminal reports whether w is a terminal.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// log returns the logger that the global flags ask for.
+func (a *app) log(w io.Writer) *slog.Logger {
+	level := slog.LevelInfo
+	switch {
+	case a.quiet:
+		level = slog.LevelError
+	case a.verbose:
+		level = slog.LevelDebug
+	}
+	if a.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	}
+	return slog.New(tint.NewHandler(w, &tint.Options{
+		Level: level, NoColor: !terminal(a.stderr) || a.getenv("NO_COLOR") != "", TimeFormat: time.TimeOnly,
+	}))
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/spf13/cobra"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
+)
+
+func (a *app) configCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Check, show or describe the config",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	check := &cobra.Command{
+		Use:   "check",
+		Short: "Say what is wrong with the config; exit 2 if anything is",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.configCheck() },
+	}
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "Show what holds, and which file it was read from",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.configShow() },
+	}
+	schema := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of the config, for editors",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.configSchema() },
+	}
+	a.jsonFlag(check)
+	a.jsonFlag(show)
+	c.AddCommand(check, show, schema)
+	return c
+}
+
+// readFrom is what the verbs say about where the config came from.
+func (a *app) readFrom() string {
+	if len(a.read) == 0 {
+		return "no config file was found; these are the defaults"
+	}
+	text := "read from"
+	for _, f := range a.read {
+		text += " " + f
+	}
+	return text
+}
+
+type configReport struct {
+	Schema int            `json:"schema"`
+	Files  []string       `json:"files"`
+	Config *config.Config `json:"config,omitempty"`
+}
+
+func (a *app) configCheck() error {
+	if _, err := a.config(); err != nil {
+		return err
+	}
+	if a.json {
+		a.printJSON(configReport{Schema: 1, Files: append([]string{}, a.read...)})
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "ok: %s\n", a.readFrom())
+	return nil
+}
+
+func (a *app) configShow() error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.printJSON(configReport{1, append([]string{}, a.read...), cfg})
+		return nil
+	}
+	text, err := yaml.Marshal(cfg)
+	if err != nil {
+		return fmt.Errorf("show config: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "# %s\n%s", a.readFrom(), text)
+	return nil
+}
+
+func (a *app) configSchema() error {
+	text := &jsonschema.Schema{Type: "string"}
+	size := &jsonschema.Schema{Types: []string{"string", "integer"}}
+	s, err := jsonschema.For[config.Config](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[config.Duration](): text,
+		reflect.TypeFor[config.Size]():     size,
+	}})
+	if err != nil {
+		return fmt.Errorf("describe config: %w", err)
+	}
+	s.Required = nil // every key has a default
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("describe config: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "%s\n", out)
+	return nil
+}

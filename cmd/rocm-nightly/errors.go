@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
+	"github.com/rocm-nightly/rocm-nightly/update"
+)
+
+// usageError is an error about the command line or the config: exit 2.
+type usageError struct{ err error }
+
+func usage(err error) error { return &usageError{err} }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// failure is the JSON form of an error, for verbs that print JSON.
+type failure struct {
+	Schema int    `json:"schema"`
+	Error  string `json:"error"`
+	Hint   string `json:"hint,omitempty"`
+	Exit   int    `json:"exit"`
+}
+
+// fail prints an error and returns its exit code.
+func (a *app) fail(err error) int {
+	code := exitCode(err)
+	if a.json && !a.printed {
+		a.printJSON(failure{1, err.Error(), hint(err), code})
+	}
+	fmt.Fprintf(a.stderr, "rocm-nightly: %v\n", err)
+	if h := hint(err); h != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", h)
+	}
+	if a.verbose {
+		for depth, e := 1, errors.Unwrap(err); e != nil; depth, e = depth+1, errors.Unwrap(e) {
+			fmt.Fprintf(a.stderr, "  cause %d: %T: %v\n", depth, e, e)
+		}
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var badUsage *usageError
+	var badTarget *update.UsageError
+	var refused *repack.RefusedError
+	switch {
+	case errors.As(err, &badUsage), errors.As(err, &badTarget):
+		return update.ExitUsage
+	case errors.As(err, &refused), errors.Is(err, errAuditRefused):
+		return update.ExitRefused
+	}
+	return update.ExitFailed
+}
+
+// hint says what to try, where that is known and the error does not say it.
+func hint(err error) string {
+	var locked *store.LockedError
+	var mismatch *release.MismatchError
+	var badUsage *usageError
+	switch {
+	case errors.As(err, &locked):
+		return "wait for it to end, or look at it with: ps -p " + fmt.Sprint(locked.Holder.PID)
+	case errors.As(err, &mismatch):
+		return "the bytes are not those that were asked for: check the digest, and fetch the tarball again"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space or use --root DIR on another file system, then run it again; what was installed is untouched"
+	case errors.Is(err, syscall.EROFS):
+		return "the file system is read-only; use --root DIR on another one"
+	case errors.Is(err, fs.ErrPermission):
+		return "run it as the user that owns the files, or use --root DIR"
+	case errors.Is(err, repack.ErrOccupied):
+		return "name a directory that does not exist yet"
+	case errors.Is(err, context.Canceled):
+		return "it was interrupted; run it again to continue"
+	case errors.As(err, &badUsage):
+		return "see rocm-nightly --help"
+	}
+	return ""
+}
+
+// printJSON prints the one JSON value of a run.
+func (a *app) printJSON(v any) {
+	a.printed = true
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		fmt.Fprintf(a.stderr, "rocm-nightly: print JSON: %v\n", err)
+	}
+}

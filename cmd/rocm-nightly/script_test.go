@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/demo"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"rocm-nightly": main})
+}
+
+// TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
+// Scripts have four commands of their own:
+//
+//	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
+//	serve                              serve $WORK/amd; $URL is the index
+//	config [FILE]                      write config.yaml for $URL, then FILE's lines
+//	corrupt MODE FILE                  truncate, flip, html or replace a file
+func TestScripts(t *testing.T) {
+	nights := &nightCache{dir: t.TempDir(), made: map[string]string{}}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup:               setupScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"night":   nights.night,
+			"serve":   serveNights,
+			"config":  writeConfig,
+			"corrupt": corrupt,
+		},
+	})
+}
+
+func setupScript(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
+	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	env.Setenv("ROCM_NIGHTLY_CONFIG", filepath.Join(env.WorkDir, "config.yaml"))
+	env.Setenv("ROOT", filepath.Join(env.WorkDir, "root"))
+	env.Setenv("SLOT", filepath.Join(env.WorkDir, "root/slots/nightly-gfx1151"))
+	for _, dir := range []string{home, filepath.Join(env.WorkDir, "amd")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\nname = Test\nemail = test@localhost\n[init]\ndefaultBranch = main\n"), 0o644)
+}
+
+// nightCache makes each night once: compiling its programs takes a second.
+type nightCache struct {
+	mu   sync.Mutex
+	dir  string
+	made map[string]string
+}
+
+func (c *nightCache) night(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 3 {
+		ts.Fatalf("usage: night VERSION [DAYS-AGO [FAMILY]]")
+	}
+	daysAgo, family := 1, "gfx1151"
+	if len(args) > 1 {
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		daysAgo = n
+	}
+	if len(args) > 2 {
+		family = args[2]
+	}
+	src, err := c.get(args[0], family)
+	ts.Check(err)
+	dst := ts.MkAbs(filepath.Join("amd", filepath.Base(src)))
+	ts.Check(os.Link(src, dst+".tmp"))
+	ts.Check(os.Rename(dst+".tmp", dst))
+	data, err := os.ReadFile(dst)
+	ts.Check(err)
+	ts.Check(os.Remove(dst)) // a copy: scripts damage theirs
+	ts.Check(os.WriteFile(dst, data, 0o644))
+	when := time.Now().AddDate(0, 0, -daysAgo)
+	ts.Check(os.Chtimes(dst, when, when))
+}
+
+func (c *nightCache) get(version, family string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := version + " " + family
+	if path := c.made[key]; path != "" {
+		return path, nil
+	}
+	path, err := demo.Night(context.Background(), c.dir, demo.NightOptions{Version: version, Family: family, Date: time.Date(2026, 9, 30, 0, 0, 0, 0, time.UTC)})
+	c.made[key] = path
+	return path, err
+}
+
+func serveNights(ts *testscript.TestScript, neg bool, args []string) {
+	url, stop, err := demo.Serve(context.Background(), ts.MkAbs("amd"))
+	ts.Check(err)
+	ts.Defer(stop)
+	ts.Setenv("URL", url)
+}
+
+func writeConfig(ts *testscript.TestScript, neg bool, args []string) {
+	more := ""
+	if len(args) > 0 {
+		more = os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	}
+	text := fmt.Sprintf("root: %s\nchannels: {nightly: {indexes: [{url: %q}]}}\n", ts.Getenv("ROOT"), ts.Getenv("URL"))
+	if !strings.Contains(more, "installs:") {
+		text += "installs: [{target: gfx1151}]\n"
+	}
+	if !strings.Contains(more, "policy:") {
+		text += "policy: {settle: 0s}\n"
+	}
+	if !strings.Contains(more, "download:") {
+		text += "download: {retries: 0}\n"
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("config.yaml"), []byte(text+more), 0o644))
+}
+
+func corrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: corrupt truncate|flip|html|replace FILE")
+	}
+	name := ts.MkAbs(args[1])
+	fi, err := os.Stat(name)
+	ts.Check(err)
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	switch args[0] {
+	case "truncate":
+		data = data[:len(data)/2]
+	case "flip":
+		data[len(data)/2] ^= 0xff
+	case "html":
+		data = []byte("<!DOCTYPE html><title>503 Service Unavailable</title>")
+	case "replace": // another valid gzip member behind it: other bytes, same tree
+		data = append(data, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	default:
+		ts.Fatalf("unknown mode %q", args[0])
+	}
+	ts.Check(os.WriteFile(name, data, 0o644))
+	ts.Check(os.Chtimes(name, fi.ModTime(), fi.ModTime()))
+}

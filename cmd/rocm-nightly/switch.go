@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// switched is the JSON form of a switch.
+type switched struct {
+	Schema int    `json:"schema"`
+	Slot   string `json:"slot"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Prefix string `json:"prefix"`
+}
+
+func (a *app) rollbackCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "rollback [T]",
+		Short: "Go back to the generation that was active before",
+		Long: `Go back to the generation of a slot that was active before: one rename, offline,
+also while an update is running. What was left is not installed again until
+something newer is published. T is a target or slot; it may be left out where
+there is one slot.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.switchSlot(args, func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Rollback(cmd.Context()) })
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) useCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "use [T] VERSION",
+		Short: "Switch to a generation that is here",
+		Long: `Switch to a generation that is here, by its name or version (see status): one
+rename, offline.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			want := args[len(args)-1]
+			return a.switchSlot(args[:len(args)-1], func(sl *store.Slot) (from, to *store.Generation, err error) { return a.use(cmd.Context(), sl, want) })
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) use(ctx context.Context, sl *store.Slot, want string) (from, to *store.Generation, err error) {
+	return sl.Use(ctx, want)
+}
+
+// switchSlot finds the slot, switches it and says so.
+func (a *app) switchSlot(args []string, do func(*store.Slot) (from, to *store.Generation, err error)) error {
+	st, err := a.store()
+	if err != nil {
+		return err
+	}
+	name := ""
+	if len(args) > 0 {
+		name = args[0]
+	}
+	sl, err := st.FindSlot(name)
+	if err != nil {
+		return err
+	}
+	from, to, err := do(sl)
+	if err != nil {
+		return err
+	}
+	s := switched{Schema: 1, Slot: sl.Name(), To: to.Name, Prefix: to.Dir}
+	if from != nil {
+		s.From = from.Name
+	}
+	if a.json {
+		a.printJSON(s)
+		return nil
+	}
+	if s.From == s.To {
+		fmt.Fprintf(a.stdout, "%s: %s is active already\n", s.Slot, s.To)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "%s: %s is active now (was %s)\n", s.Slot, s.To, s.From)
+	return nil
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/fetch"
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
+	"github.com/rocm-nightly/rocm-nightly/unpack"
+	"github.com/rocm-nightly/rocm-nightly/update"
+)
+
+type updateOptions struct {
+	arch           []string
+	version        string
+	dryRun         bool
+	noInstall      bool
+	noBump         bool
+	acceptNewBytes bool
+}
+
+func (a *app) updateCmd() *cobra.Command {
+	var o updateOptions
+	c := &cobra.Command{
+		Use:   "update",
+		Short: "Install or update the newest admissible release, and bump its pins",
+		Long: `Bring every install of the config (or each --arch) up to the newest admissible
+release: download, verify, unpack, patch, wrap, audit, switch, and bump the
+pins of the repositories in the config. Up to date means no download and no
+change. Whatever fails, what was installed stays in use.`,
+		Example: "  rocm-nightly update --arch gfx1151\n  rocm-nightly update --dry-run\n  rocm-nightly update --arch \"RX 7900 XTX\" --version 10.2.0a20260930",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.update(cmd.Context(), o) },
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.arch, "arch", nil, "a GPU `target`, family or product in place of the config's installs; may be given again")
+	f.StringVar(&o.version, "version", "", "take this `version` and no other")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	f.BoolVar(&o.noInstall, "no-install", false, "verify, repack and audit for the pins' sake, but install nothing")
+	f.BoolVar(&o.noBump, "no-bump", false, "leave the repositories alone")
+	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) update(ctx context.Context, o updateOptions) error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	p := a.newProgress(a.stderr)
+	rep, err := a.updateOnce(ctx, cfg, o, p, a.log(p))
+	p.close()
+	if err != nil {
+		return err
+	}
+	a.code = rep.Exit
+	if a.json {
+		a.printJSON(rep)
+	} else {
+		a.printUpdate(rep)
+	}
+	return a.updateErrors(rep)
+}
+
+// updateOnce is one run of the pipeline, as the verb and the daemon do it.
+func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOptions, p *progress, log *slog.Logger) (*update.Report, error) {
+	st, err := store.Open(cfg.Root)
+	if err != nil {
+		return nil, err
+	}
+	uo := updateConfig(cfg)
+	uo.Store, uo.Log, uo.Event = st, log, p.event
+	uo.Client = func(insecure bool, event func(fetch.Event)) (*fetch.Client, error) {
+		return a.fetchClient(cfg, insecure, event)
+	}
+	if len(o.arch) > 0 {
+		uo.Installs = archInstalls(cfg, o.arch)
+	}
+	uo.Version, uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.version, o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
+	return update.Run(ctx, uo)
+}
+
+// archInstalls makes installs of --arch: those of the config that name the
+// same target keep their settings.
+func archInstalls(cfg *config.Config, arch []string) []update.Install {
+	var out []update.Install
+	for _, target := range arch {
+		in := config.Install{Target: target, Channel: "nightly"}
+		for _, c := range cfg.Installs {
+			if strings.EqualFold(c.Target, target) {
+				in = c
+			}
+		}
+		out = append(out, updateInstall(cfg, in))
+	}
+	return out
+}
+
+// updateConfig translates the config for the pipeline.
+func updateConfig(cfg *config.Config) update.Options {
+	o := update.Options{
+		Channels: map[string]update.Channel{},
+		Policy: update.Policy{
+			Prefer: cfg.Policy.Prefer, Series: cfg.Policy.Series, MinAge: time.Duration(cfg.Policy.MinAge),
+			Settle: time.Duration(cfg.Policy.Settle), StaleAfter: time.Duration(cfg.Policy.StaleAfter),
+			Deny: cfg.Policy.Deny, Multiarch: cfg.Policy.Multiarch, AllowDowngrade: cfg.Policy.AllowDowngrade,
+		},
+	}
+	for name, ch := range cfg.Channels {
+		urls, insecure := indexes(ch)
+		o.Channels[name] = update.Channel{Indexes: urls, Insecure: insecure}
+	}
+	for _, in := range cfg.Installs {
+		o.Installs = append(o.Installs, updateInstall(cfg, in))
+	}
+	for _, b := range cfg.Bump {
+		o.Bumps = append(o.Bumps, updateBump(b))
+	}
+	return o
+}
+
+func updateInstall(cfg *config.Config, in config.Install) update.Install {
+	return update.Install{
+		Target: in.Target, Channel: in.Channel, Link: in.Link, Keep: cfg.KeepOf(in).Last,
+		Repack: repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack),
+	}
+}
+
+func repackOptions(r config.Repack, au config.Audit, u config.Unpack) repack.Options {
+	o := repack.Options{
+		Profile: r.Profile, RunPath: r.RunPath, Interpreter: r.Interpreter, InterpreterPath: r.InterpreterPath, AddRPath: r.AddRPath,
+		Limits: unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio},
+		Audit:  repack.AuditOptions{Scope: au.Scope, Refuse: au.Refuse, Allow: allowed(au)},
+	}
+	return o
+}
+
+func allowed(au config.Audit) []audit.Allow {
+	var allow []audit.Allow
+	for _, al := range au.Allow {
+		allow = append(allow, audit.Allow{Rule: al.Rule, Path: al.Path})
+	}
+	return allow
+}
+
+func updateBump(b config.Bump) update.Bump {
+	out := update.Bump{Channel: b.Channel, Repo: bump.Repo{
+		Name: b.Name, Forge: b.Forge, URL: b.URL, Base: b.Base, TokenEnv: b.TokenEnv, Branch: b.Branch, Require: b.Require,
+	}}
+	if out.Channel == "" {
+		out.Channel = "nightly"
+	}
+	for _, f := range b.Files {
+		out.Files = append(out.Files, bump.File{Path: f.Path, Format: f.Format, Target: f.Target, Set: f.Set})
+	}
+	return out
+}
+
+// printUpdate tells a person what a run did.
+func (a *app) printUpdate(rep *update.Report) {
+	for _, out := range rep.Installs {
+		fmt.Fprintf(a.stdout, "%s: %s\n", out.Install, out.Message)
+		if v := out.Verified; v != nil {
+			fmt.Fprintf(a.stdout, "  verified %s (%d bytes) against %s\n", v.SRI, v.Size, strings.Join(v.Against, ", "))
+		}
+		if au := out.Audit; au != nil {
+			fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", au.Fatal, au.Required, au.Warnings)
+		}
+	}
+	for _, b := range rep.Bumps {
+		fmt.Fprintf(a.stdout, "bump %s: %s\n", b.Name, b.Message)
+		if b.URL != "" {
+			fmt.Fprintf(a.stdout, "  open the pull request at %s\n", b.URL)
+		}
+		io.WriteString(a.stdout, b.Diff)
+	}
+	if terminal(a.stdout) && !rep.DryRun {
+		a.printUsable(rep)
+	}
+}
+
+// printUsable ends with the line that makes the new ROCm usable in this shell.
+func (a *app) printUsable(rep *update.Report) {
+	for _, out := range rep.Installs {
+		if out.Prefix == "" || !out.Changed {
+			continue
+		}
+		current := filepath.Join(filepath.Dir(filepath.Dir(out.Prefix)), "current")
+		fmt.Fprintf(a.stdout, "\nto use it in this shell:\n  %s\n", sourceLine(a.getenv("SHELL"), current))
+		return
+	}
+}
+
+// sourceLine is what a user of shell types to get the environment of a prefix.
+func sourceLine(shell, prefix string) string {
+	switch filepath.Base(shell) {
+	case "fish":
+		return "source " + filepath.Join(prefix, "etc/env.fish")
+	case "csh", "tcsh":
+		return "source " + filepath.Join(prefix, "etc/env.csh")
+	}
+	return ". " + filepath.Join(prefix, "etc/env.sh")
+}
+
+// updateErrors prints what went wrong with single installs; the report has
+// been printed and the exit code is set.
+func (a *app) updateErrors(rep *update.Report) error {
+	for _, out := range rep.Installs {
+		if out.Err == nil {
+			continue
+		}
+		if code := a.fail(fmt.Errorf("update %s: %w", out.Install, out.Err)); code == update.ExitUsage {
+			a.code = code
+		}
+	}
+	for _, b := range rep.Bumps {
+		if b.Err != nil {
+			a.fail(fmt.Errorf("bump %s: %w", b.Name, b.Err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// maxPause is the longest pause between two tries that the server did not ask for.
+const maxPause = time.Minute
+
+// retry calls op until it succeeds, fails for good, or has been tried again
+// as often as retries allows. Pauses grow exponentially, with jitter, and are
+// those that a server asks for in Retry-After.
+func retry(ctx context.Context, retries int, pause time.Duration, note func(error, time.Duration), op func() error) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = pause, maxPause, 2
+	var last error
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = op()
+		return struct{}{}, classify(last)
+	},
+		backoff.WithBackOff(pauses),
+		backoff.WithMaxTries(uint(retries)+1),
+		backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(_ error, wait time.Duration) { note(last, wait) }),
+	)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return last // not what backoff made of it
+}
+
+// classify marks an error for backoff: permanent, to be retried after a given
+// time, or to be retried.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	if status, ok := errors.AsType[*StatusError](err); ok {
+		switch {
+		case !status.transient(), status.RetryAfter > maxRetryAfter:
+			return backoff.Permanent(err)
+		case status.RetryAfter > 0:
+			return fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: status.RetryAfter})
+		}
+		return err
+	}
+	if permanent(err) {
+		return backoff.Permanent(err)
+	}
+	return err
+}
+
+// permanent reports whether trying again cannot help. What is left is the
+// network: resets, time-outs, bodies that end early.
+func permanent(err error) bool {
+	if errors.Is(err, errAgain) {
+		return false
+	}
+	return isA[*LayoutError](err) || isA[*ChangedError](err) || isA[*RangeError](err) ||
+		isA[*EncodingError](err) || isA[*NotArchiveError](err) || isA[*SizeError](err) ||
+		isA[*InsecureError](err) || isA[*tls.CertificateVerificationError](err) ||
+		isA[*fs.PathError](err) || isA[*os.LinkError](err) || errors.Is(err, context.Canceled)
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

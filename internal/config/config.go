@@ -1,0 +1,215 @@
+package config
+
+import (
+	"time"
+)
+
+// Config is everything that config.yaml can say. See that file for what each
+// key means; Default holds what an absent key means.
+type Config struct {
+	Root         string             `yaml:"root" json:"root" jsonschema:"where generations, downloads and the ledger are kept; empty: /var/lib/rocm-nightly for root, $XDG_DATA_HOME/rocm-nightly for a user"`
+	Channels     map[string]Channel `yaml:"channels" json:"channels" jsonschema:"the index pages of each channel; built in for AMD, written only for a mirror"`
+	Installs     []Install          `yaml:"installs" json:"installs" jsonschema:"what update installs"`
+	Policy       Policy             `yaml:"policy" json:"policy" jsonschema:"which release is the one to take"`
+	Download     Download           `yaml:"download" json:"download" jsonschema:"how tarballs are downloaded"`
+	Unpack       Unpack             `yaml:"unpack" json:"unpack" jsonschema:"what a tarball may hold"`
+	Repack       Repack             `yaml:"repack" json:"repack" jsonschema:"how the tree is made usable"`
+	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
+	Health       Health             `yaml:"health" json:"health" jsonschema:"a command of yours that must succeed before the switch"`
+	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"auto: share equal files between generations where that is possible"`
+	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"how many generations stay"`
+	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each slot stay"`
+	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`
+	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
+	Serve        Serve              `yaml:"serve" json:"serve" jsonschema:"the daemon's status page"`
+	Notify       []string           `yaml:"notify" json:"notify" jsonschema:"where events are sent"`
+}
+
+// Channel is the ordered list of the index pages of one channel.
+type Channel struct {
+	Indexes []Index `yaml:"indexes" json:"indexes"`
+}
+
+// Index is one index page.
+type Index struct {
+	URL      string `yaml:"url" json:"url"`
+	Insecure bool   `yaml:"insecure,omitempty" json:"insecure,omitempty" jsonschema:"take http:// from a host that is not this machine"`
+}
+
+// Install is one slot: a target of a channel. What is not set is as at the top level.
+type Install struct {
+	Target   string  `yaml:"target" json:"target" jsonschema:"auto, a gfx name, a product name, a family slug or multiarch"`
+	Channel  string  `yaml:"channel" json:"channel" jsonschema:"nightly, dev, rc, bkc, stable or asan"`
+	Link     string  `yaml:"link,omitempty" json:"link,omitempty" jsonschema:"a symlink to what is active, such as /opt/rocm"`
+	Keep     *Keep   `yaml:"keep,omitempty" json:"keep,omitempty"`
+	Schedule string  `yaml:"schedule,omitempty" json:"schedule,omitempty"`
+	Repack   *Repack `yaml:"repack,omitempty" json:"repack,omitempty"`
+	Audit    *Audit  `yaml:"audit,omitempty" json:"audit,omitempty"`
+}
+
+// Policy says which release is the one to take.
+type Policy struct {
+	Prefer         string   `yaml:"prefer" json:"prefer" jsonschema:"version: the highest in PEP 440 order; date: the last published"`
+	Series         string   `yaml:"series" json:"series" jsonschema:"only versions that begin so: 10.2"`
+	MinAge         Duration `yaml:"min_age" json:"min_age" jsonschema:"only releases published at least this long ago"`
+	Settle         Duration `yaml:"settle" json:"settle" jsonschema:"a night of which multiarch is not listed yet is left alone for this long"`
+	StaleAfter     Duration `yaml:"stale_after" json:"stale_after" jsonschema:"exit 3 when the newest night is older; 0s: never"`
+	Deny           []string `yaml:"deny" json:"deny" jsonschema:"versions or file names never to take; globs"`
+	Multiarch      string   `yaml:"multiarch" json:"multiarch" jsonschema:"never, or fallback: take multiarch where no family serves the target"`
+	AllowDowngrade bool     `yaml:"allow_downgrade" json:"allow_downgrade" jsonschema:"take the newest admissible release even when it is older than what is active"`
+}
+
+// Download says how tarballs are downloaded.
+type Download struct {
+	Connections int      `yaml:"connections" json:"connections"`
+	RateLimit   Size     `yaml:"rate_limit" json:"rate_limit" jsonschema:"bytes a second over all connections; 0: no limit"`
+	Retries     int      `yaml:"retries" json:"retries" jsonschema:"how often a segment is tried again"`
+	IdleTimeout Duration `yaml:"idle_timeout" json:"idle_timeout" jsonschema:"a connection that delivers nothing for so long is given up"`
+}
+
+// Unpack bounds what a tarball may hold.
+type Unpack struct {
+	MaxBytes     Size    `yaml:"max_bytes" json:"max_bytes"`
+	MaxEntries   int     `yaml:"max_entries" json:"max_entries"`
+	MaxRatio     float64 `yaml:"max_ratio" json:"max_ratio"`
+	Decompressor string  `yaml:"decompressor" json:"decompressor" jsonschema:"auto"`
+}
+
+// Repack says how the tree is made usable.
+type Repack struct {
+	Profile         string   `yaml:"profile" json:"profile" jsonschema:"fhs or nix"`
+	RunPath         string   `yaml:"run_path" json:"run_path" jsonschema:"rpath (DT_RPATH) or runpath (DT_RUNPATH)"`
+	Interpreter     string   `yaml:"interpreter" json:"interpreter" jsonschema:"the program interpreter to write into executables; empty: theirs"`
+	InterpreterPath []string `yaml:"interpreter_path" json:"interpreter_path" jsonschema:"directories in which script interpreters are found (profile nix)"`
+	AddRPath        []string `yaml:"add_rpath" json:"add_rpath" jsonschema:"directories to add at the end of every run path"`
+	Omit            []string `yaml:"omit" json:"omit" jsonschema:"what to leave out"`
+}
+
+// Audit says what the audit looks at and what it refuses.
+type Audit struct {
+	Scope  string  `yaml:"scope" json:"scope" jsonschema:"host: this machine's libraries and interpreters count; tree: they do not"`
+	Refuse string  `yaml:"refuse" json:"refuse" jsonschema:"regression: what is worse than the active generation; all; never"`
+	Allow  []Allow `yaml:"allow" json:"allow" jsonschema:"findings that are known and accepted"`
+}
+
+// Allow accepts the findings of one rule on the paths that match a glob.
+type Allow struct {
+	Rule string `yaml:"rule" json:"rule"`
+	Path string `yaml:"path" json:"path"`
+}
+
+// Health is a command that must succeed before the switch.
+type Health struct {
+	Command []string `yaml:"command" json:"command"`
+	Timeout Duration `yaml:"timeout" json:"timeout"`
+}
+
+// Keep says how many generations stay.
+type Keep struct {
+	Last  int  `yaml:"last" json:"last" jsonschema:"the last so many, at least 2"`
+	Days  int  `yaml:"days" json:"days" jsonschema:"0: not by age"`
+	Bytes Size `yaml:"bytes" json:"bytes" jsonschema:"0: not by size"`
+}
+
+// Bump is one repository whose pins are bumped.
+type Bump struct {
+	Name     string `yaml:"name" json:"name"`
+	Forge    string `yaml:"forge" json:"forge" jsonschema:"git, github, gitea or gitlab"`
+	URL      string `yaml:"url" json:"url"`
+	Base     string `yaml:"base,omitempty" json:"base,omitempty" jsonschema:"the branch that the bump goes to; empty: the remote's default"`
+	Branch   string `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema:"the branch that is pushed; empty: rocm-nightly/NAME"`
+	TokenEnv string `yaml:"token_env,omitempty" json:"token_env,omitempty" jsonschema:"the environment variable that holds the token"`
+	Require  string `yaml:"require,omitempty" json:"require,omitempty" jsonschema:"all: wait until every target has the night; available: bump those that have"`
+	Channel  string `yaml:"channel,omitempty" json:"channel,omitempty" jsonschema:"the channel of the pins; empty: nightly"`
+	Files    []Pins `yaml:"files" json:"files"`
+}
+
+// Pins says where in a file the pin of a target stands.
+type Pins struct {
+	Path   string            `yaml:"path" json:"path"`
+	Format string            `yaml:"format" json:"format" jsonschema:"nix"`
+	Target string            `yaml:"target" json:"target"`
+	Set    map[string]string `yaml:"set" json:"set" jsonschema:"attribute to template: {{.Version}}, {{.SRI}}, {{.Hex}}, {{.Nix32}}, {{.URL}}, {{.Size}}, {{.Date}}, {{.Family}}, {{.Target}}"`
+}
+
+// Serve is the daemon's status page.
+type Serve struct {
+	Listen string `yaml:"listen" json:"listen"`
+}
+
+// Default returns what an empty file means.
+func Default() *Config {
+	return &Config{
+		Channels: builtinChannels(),
+		Installs: []Install{{Target: "auto", Channel: "nightly"}},
+		Policy: Policy{
+			Prefer: "version", Settle: Duration(2 * time.Hour), StaleAfter: Duration(96 * time.Hour),
+			Deny: []string{}, Multiarch: "never",
+		},
+		Download: Download{Connections: 4, Retries: 10, IdleTimeout: Duration(time.Minute)},
+		Unpack:   Unpack{MaxBytes: 200 << 30, MaxEntries: 1_000_000, MaxRatio: 200, Decompressor: "auto"},
+		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []string{}},
+		Audit:    Audit{Scope: "host", Refuse: "regression", Allow: []Allow{}},
+		Health:   Health{Command: []string{}, Timeout: Duration(time.Minute)},
+		Dedup:    "auto",
+		Keep:     Keep{Last: 3},
+		Schedule: "CRON_TZ=UTC 30 6 * * *",
+		Bump:     []Bump{},
+		Serve:    Serve{Listen: "127.0.0.1:7151"},
+		Notify:   []string{},
+	}
+}
+
+// builtinChannels lists AMD's index pages, those that still publish first.
+// AMD moved its indexes in August 2026: the old ones answer, but are frozen.
+func builtinChannels() map[string]Channel {
+	pages := map[string][]string{
+		"nightly": {"https://nightly.repo.amd.com/rocm/core/tarball/", "https://rocm.nightlies.amd.com/tarball-multi-arch/"},
+		"dev":     {"https://dev.repo.amd.com/rocm/core/tarball/", "https://rocm.devreleases.amd.com/tarball-multi-arch/"},
+		"rc":      {"https://rc.repo.amd.com/rocm/core/tarball/", "https://rocm.prereleases.amd.com/tarball-multi-arch/"},
+		"bkc":     {"https://bkc.repo.amd.com/rocm/core/tarball/"},
+		"stable":  {"https://stable.repo.amd.com/rocm/core/tarball/", "https://repo.amd.com/rocm/tarball-multi-arch/", "https://repo.amd.com/rocm/tarball/"},
+		"asan":    {"https://nightly.repo.amd.com/rocm/core/tarball-asan/", "https://rocm.nightlies.amd.com/tarball-asan/"},
+	}
+	channels := make(map[string]Channel, len(pages))
+	for name, urls := range pages {
+		var c Channel
+		for _, u := range urls {
+			c.Indexes = append(c.Indexes, Index{URL: u})
+		}
+		channels[name] = c
+	}
+	return channels
+}
+
+// RepackOf returns how install i is repacked.
+func (c *Config) RepackOf(i Install) Repack {
+	if i.Repack != nil {
+		return *i.Repack
+	}
+	return c.Repack
+}
+
+// AuditOf returns how install i is audited.
+func (c *Config) AuditOf(i Install) Audit {
+	if i.Audit != nil {
+		return *i.Audit
+	}
+	return c.Audit
+}
+
+// KeepOf returns how many generations of install i stay.
+func (c *Config) KeepOf(i Install) Keep {
+	if i.Keep != nil {
+		return *i.Keep
+	}
+	return c.Keep
+}
+
+// ScheduleOf returns when install i is updated.
+func (c *Config) ScheduleOf(i Install) string {
+	if i.Schedule != "" {
+		return i.Schedule
+	}
+	return c.Schedule
+}

@@ -1,0 +1,239 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const shipped = "../../config.yaml"
+
+func TestShippedConfigIsTheDefaults(t *testing.T) {
+	src, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &Config{Channels: builtinChannels()}
+	if err := Decode(got, shipped, src); err != nil {
+		t.Fatal(err)
+	}
+	if want := Default(); !reflect.DeepEqual(got, want) {
+		t.Errorf("config.yaml says\n%+v\nthe defaults are\n%+v", got, want)
+	}
+	if err := got.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// examples returns the blocks of lines that begin with a single #, uncommented.
+func examples(src string) []string {
+	var blocks []string
+	open := false
+	for line := range strings.Lines(src) {
+		text, is := strings.CutPrefix(line, "# ")
+		switch {
+		case !is:
+			open = false
+		case !open:
+			blocks, open = append(blocks, text), true
+		default:
+			blocks[len(blocks)-1] += text
+		}
+	}
+	return blocks
+}
+
+func TestShippedExamplesDecode(t *testing.T) {
+	src, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := examples(string(src))
+	if len(blocks) < 9 {
+		t.Fatalf("only %d examples found", len(blocks))
+	}
+	for _, block := range blocks {
+		c := Default()
+		if err := Decode(c, shipped, []byte(block)); err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+		if err := c.Validate(); err != nil {
+			t.Errorf("%v in\n%s", err, block)
+		}
+		if reflect.DeepEqual(c, Default()) {
+			t.Errorf("changes nothing:\n%s", block)
+		}
+	}
+}
+
+func TestInstallInheritsTheTopLevel(t *testing.T) {
+	c := Default()
+	err := Decode(c, "x", []byte(`
+keep: {last: 7}
+repack: {run_path: runpath}
+installs:
+  - target: gfx1151
+    keep: {}
+  - target: gfx1100
+    keep: {last: 2}
+    repack: {add_rpath: [/x]}
+    schedule: "0 1 * * *"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	one, two := c.Installs[0], c.Installs[1]
+	if one.Channel != "nightly" || c.KeepOf(one).Last != 7 || c.RepackOf(one).RunPath != "runpath" || c.ScheduleOf(one) != c.Schedule {
+		t.Errorf("%+v", one)
+	}
+	if r := c.RepackOf(two); r.RunPath != "runpath" || r.Profile != "fhs" || len(r.AddRPath) != 1 || c.KeepOf(two).Last != 2 || c.ScheduleOf(two) != "0 1 * * *" {
+		t.Errorf("%+v", r)
+	}
+	if len(c.Channels) != 6 {
+		t.Errorf("%d channels", len(c.Channels))
+	}
+}
+
+func TestDecodeSaysWhere(t *testing.T) {
+	for src, want := range map[string]string{
+		"rooot: /x\n":                          "[1:1]",
+		"policy:\n  setle: 2h\n":               "[2:3]",
+		"policy: {settle: soon}\n":             "soon",
+		"unpack: {max_bytes: 3 parsecs}\n":     "parsecs",
+		"installs:\n  - target: a\n    x: 1\n": "[3:5]",
+		"a: 1\n---\nb: 2\n":                    "more than one",
+		"root: [\n":                            "[1:",
+		"root: a\nroot: b\n":                   "[2:1]",
+		"installs:\n  - target: gfx1151\n    keep: {last: 3, lost: 2}\n": "[3:21]",
+	} {
+		err := Decode(Default(), "file.yaml", []byte(src))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "file.yaml") {
+			t.Errorf("%q: %v", src, err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for src, want := range map[string]string{
+		"root: relative":           "root",
+		"policy: {prefer: newest}": "policy.prefer",
+		"policy: {deny: ['[']}":    "policy.deny[0]",
+		"keep: {last: 1}":          "keep.last",
+		"keep: {last: 3, days: 9}": "keep.days",
+		"channels: {nightly: {indexes: [{url: 'http://x/y'}]}}": "insecure",
+		"channels: {nightly: {indexes: []}}":                    "channels.nightly",
+		"channels: {weekly: {indexes: [{url: 'https://x/'}]}}":  "weekly",
+		"installs: [{target: gfx1151}, {target: GFX1151}]":      "twice",
+		"installs: [{target: gfx1151, channel: x}]":             "installs[0].channel",
+		"installs: [{target: gfx1151, link: opt}]":              "installs[0].link",
+		"repack: {profile: nix}":                                "interpreter_path",
+		"repack: {omit: [tests]}":                               "omit",
+		"repack: {add_rpath: ['a:b']}":                          "add_rpath",
+		"download: {connections: 0}":                            "connections",
+		"health: {command: [true]}":                             "health.command",
+		"dedup: hardlink":                                       "dedup",
+		"notify: [x]":                                           "notify",
+		"bump: [{name: a, forge: git, url: 'https://me:secret@x/', files: [{path: f, format: nix, target: t, set: {a: b}}]}]": "token_env",
+		"bump: [{name: a, forge: git, url: x, files: [{path: ../f, format: nix, target: t, set: {a: b}}]}]":                   "inside the repository",
+	} {
+		c := Default()
+		if err := Decode(c, "x", []byte(src)); err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", src, err)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error tells the secret: %v", src, err)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, body string) string {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	main := write("config.yaml", "keep: {last: 4}\nschedule: '0 1 * * *'\n")
+	write("config.d/20-b.yaml", "schedule: '0 3 * * *'\n")
+	write("config.d/10-a.yaml", "schedule: '0 2 * * *'\n")
+	write("config.d/ignored.txt", "x: y\n")
+	c, files, err := Load(Places{Search: []string{filepath.Join(dir, "none"), main}, DropIns: filepath.Join(dir, "config.d")})
+	if err != nil || c.Keep.Last != 4 || c.Schedule != "0 3 * * *" || len(files) != 3 {
+		t.Fatalf("%+v, %v, %v", c, files, err)
+	}
+	c, files, err = Load(Places{Search: []string{filepath.Join(dir, "none")}})
+	if err != nil || len(files) != 0 || !reflect.DeepEqual(c, Default()) {
+		t.Fatalf("%v, %v", files, err)
+	}
+	if _, _, err := Load(Places{Explicit: filepath.Join(dir, "none")}); err == nil {
+		t.Error("an explicit file that is not there was not missed")
+	}
+}
+
+func TestDefaultPlaces(t *testing.T) {
+	env := func(kv map[string]string) func(string) string { return func(k string) string { return kv[k] } }
+	if p := DefaultPlaces("", env(map[string]string{"HOME": "/home/u"}), 1000); p.Search[0] != "/home/u/.config/rocm-nightly/config.yaml" {
+		t.Errorf("%+v", p)
+	}
+	if p := DefaultPlaces("", env(map[string]string{"HOME": "/root", "XDG_CONFIG_HOME": "/x"}), 0); len(p.Search) != 1 || p.Search[0] != "/etc/rocm-nightly/config.yaml" {
+		t.Errorf("%+v", p)
+	}
+	if p := DefaultPlaces("", env(map[string]string{"ROCM_NIGHTLY_CONFIG": "/c"}), 1000); p.Explicit != "/c" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for in, want := range map[string]Size{"0": 0, "200GiB": 200 << 30, "50MB": 50e6, "1 KiB": 1024, "17": 17} {
+		var s Size
+		if err := s.UnmarshalText([]byte(in)); err != nil || s != want {
+			t.Errorf("%q: %d, %v", in, s, err)
+		}
+		var again Size
+		if err := again.UnmarshalText([]byte(s.String())); err != nil || again != s {
+			t.Errorf("%q prints as %q: %v", in, s, err)
+		}
+	}
+	for _, in := range []string{"", "-1", "1e9", "GiB", "999999999999999TiB"} {
+		var s Size
+		if err := s.UnmarshalText([]byte(in)); err == nil {
+			t.Errorf("%q is %d", in, s)
+		}
+	}
+	var d Duration
+	if err := d.UnmarshalText([]byte("96h")); err != nil || time.Duration(d) != 96*time.Hour {
+		t.Errorf("%v, %v", d, err)
+	}
+	if err := d.UnmarshalText([]byte("-1h")); err == nil {
+		t.Error("a negative duration was taken")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	src, err := os.ReadFile(shipped)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(src)
+	f.Add([]byte("installs:\n  - target: gfx1151\n    keep: {last: 3}\n"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		c := Default()
+		if Decode(c, "fuzz", src) == nil {
+			c.Validate()
+		}
+	})
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Duration is a time.Duration written as Go writes it: 90s, 2h, 96h.
+type Duration time.Duration
+
+// String returns d as it is written.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a duration such as 90s, 2h or 96h", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Size is a number of bytes, written plainly or with a unit: 0, 50MB, 200GiB.
+type Size int64
+
+var sizeRE = regexp.MustCompile(`^([0-9]{1,15})\s*(|B|[kKMGT]B|[KMGT]iB)$`)
+
+// units are the factors of SI and IEC 80000-13.
+var units = map[string]int64{
+	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Size) UnmarshalText(b []byte) error {
+	m := sizeRE.FindSubmatch(b)
+	if m == nil {
+		return fmt.Errorf("%q is not a size such as 0, 50MB or 200GiB", b)
+	}
+	n, err := strconv.ParseInt(string(m[1]), 10, 64)
+	unit := units[string(m[2])]
+	if err != nil || n > (1<<62)/unit {
+		return fmt.Errorf("size %q is too large", b)
+	}
+	*s = Size(n * unit)
+	return nil
+}
+
+// String returns s with the largest unit that divides it.
+func (s Size) String() string {
+	for _, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if f := units[unit]; s != 0 && int64(s)%f == 0 {
+			return strconv.FormatInt(int64(s)/f, 10) + unit
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Validate reports everything that makes no sense, each with its key.
+func (c *Config) Validate() error {
+	v := &validator{}
+	v.check(c.Root == "" || filepath.IsAbs(c.Root), "root", "%q is not an absolute path", c.Root)
+	c.channels(v)
+	c.installs(v)
+	c.policy(v)
+	c.limits(v)
+	v.repack("repack", c.Repack)
+	v.audit("audit", c.Audit)
+	v.keep("keep", c.Keep)
+	c.bumps(v)
+	c.later(v)
+	return errors.Join(v.errs...)
+}
+
+type validator struct{ errs []error }
+
+func (v *validator) check(ok bool, key, format string, args ...any) {
+	if !ok {
+		v.errs = append(v.errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (v *validator) oneOf(key, value string, allowed ...string) {
+	v.check(slices.Contains(allowed, value), key, "%q is not one of %s", value, strings.Join(allowed, ", "))
+}
+
+// ChannelNames lists the channels that AMD publishes.
+func ChannelNames() []string { return []string{"nightly", "dev", "rc", "bkc", "stable", "asan"} }
+
+func (c *Config) channels(v *validator) {
+	for name, ch := range c.Channels {
+		key := "channels." + name
+		v.oneOf(key, name, ChannelNames()...)
+		v.check(len(ch.Indexes) > 0, key, "no indexes")
+		for i, ix := range ch.Indexes {
+			v.index(fmt.Sprintf("%s.indexes[%d]", key, i), ix)
+		}
+	}
+}
+
+func (v *validator) index(key string, ix Index) {
+	u, err := url.Parse(ix.URL)
+	if err != nil || u.Host == "" {
+		v.check(false, key, "url is not of the form https://host/path/")
+		return
+	}
+	switch u.Scheme {
+	case "https":
+	case "http":
+		v.check(ix.Insecure || loopback(u.Hostname()), key, "http:// to %s: nothing is signed, so only TLS protects it; set insecure: true to take it all the same", u.Hostname())
+	default:
+		v.check(false, key, "scheme %q is not https", u.Scheme)
+	}
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (c *Config) installs(v *validator) {
+	seen := map[string]bool{}
+	links := map[string]bool{}
+	for i, in := range c.Installs {
+		key := fmt.Sprintf("installs[%d]", i)
+		v.check(in.Target != "", key+".target", "missing")
+		v.oneOf(key+".channel", in.Channel, ChannelNames()...)
+		id := in.Channel + " " + strings.ToLower(in.Target)
+		v.check(!seen[id], key, "%s of %s is there twice", in.Target, in.Channel)
+		seen[id] = true
+		if in.Link != "" {
+			v.check(filepath.IsAbs(in.Link), key+".link", "%q is not an absolute path", in.Link)
+			v.check(!links[in.Link], key+".link", "%s is another install's link", in.Link)
+			links[in.Link] = true
+		}
+		if in.Repack != nil {
+			v.repack(key+".repack", *in.Repack)
+		}
+		if in.Audit != nil {
+			v.audit(key+".audit", *in.Audit)
+		}
+		if in.Keep != nil {
+			v.keep(key+".keep", *in.Keep)
+		}
+	}
+}
+
+func (c *Config) policy(v *validator) {
+	v.oneOf("policy.prefer", c.Policy.Prefer, "version", "date")
+	v.oneOf("policy.multiarch", c.Policy.Multiarch, "never", "fallback")
+	for i, g := range c.Policy.Deny {
+		_, err := path.Match(g, "")
+		v.check(err == nil && g != "", fmt.Sprintf("policy.deny[%d]", i), "%q is not a glob", g)
+	}
+}
+
+func (c *Config) limits(v *validator) {
+	d := c.Download
+	v.check(d.Connections >= 1 && d.Connections <= 64, "download.connections", "%d is not between 1 and 64", d.Connections)
+	v.check(d.Retries >= 0 && d.Retries <= 1000, "download.retries", "%d is not between 0 and 1000", d.Retries)
+	v.check(d.IdleTimeout > 0, "download.idle_timeout", "must be more than 0s")
+	u := c.Unpack
+	v.check(u.MaxBytes > 0, "unpack.max_bytes", "must be more than 0")
+	v.check(u.MaxEntries > 0, "unpack.max_entries", "must be more than 0")
+	v.check(u.MaxRatio >= 1, "unpack.max_ratio", "must be at least 1")
+	v.oneOf("unpack.decompressor", u.Decompressor, "auto")
+}
+
+func (v *validator) repack(key string, r Repack) {
+	v.oneOf(key+".profile", r.Profile, "fhs", "nix")
+	v.oneOf(key+".run_path", r.RunPath, "rpath", "runpath")
+	v.check(r.Interpreter == "" || filepath.IsAbs(r.Interpreter), key+".interpreter", "%q is not an absolute path", r.Interpreter)
+	for i, dir := range r.InterpreterPath {
+		v.check(filepath.IsAbs(dir), fmt.Sprintf("%s.interpreter_path[%d]", key, i), "%q is not an absolute path", dir)
+	}
+	for i, dir := range r.AddRPath {
+		ok := (filepath.IsAbs(dir) || strings.HasPrefix(dir, "$ORIGIN")) && !strings.ContainsAny(dir, ":\x00\n")
+		v.check(ok, fmt.Sprintf("%s.add_rpath[%d]", key, i), "%q is neither an absolute path nor begins with $ORIGIN", dir)
+	}
+	v.check(r.Profile != "nix" || len(r.InterpreterPath) > 0, key+".interpreter_path", "profile nix finds script interpreters only here, and it is empty")
+	v.check(len(r.Omit) == 0, key+".omit", "leaving out parts of the tarball is not supported by this version")
+}
+
+func (v *validator) audit(key string, a Audit) {
+	v.oneOf(key+".scope", a.Scope, "host", "tree")
+	v.oneOf(key+".refuse", a.Refuse, "regression", "all", "never")
+	for i, al := range a.Allow {
+		_, err := path.Match(al.Path, "")
+		v.check(al.Rule != "" && al.Path != "" && err == nil, fmt.Sprintf("%s.allow[%d]", key, i), "wants a rule and a glob for the path")
+	}
+}
+
+func (v *validator) keep(key string, k Keep) {
+	v.check(k.Last >= 2, key+".last", "%d: at least 2 must stay, or there is no way back", k.Last)
+	v.check(k.Days == 0, key+".days", "keeping by age is not supported by this version; use last")
+	v.check(k.Bytes == 0, key+".bytes", "keeping by size is not supported by this version; use last")
+}
+
+func (c *Config) bumps(v *validator) {
+	seen := map[string]bool{}
+	for i, b := range c.Bump {
+		key := fmt.Sprintf("bump[%d]", i)
+		v.check(b.Name != "" && !seen[b.Name], key+".name", "missing, or another's: %q", b.Name)
+		seen[b.Name] = true
+		v.oneOf(key+".forge", b.Forge, "git", "github", "gitea", "gitlab")
+		v.check(b.URL != "", key+".url", "missing")
+		v.check(!credentials(b.URL), key+".url", "holds a password: put the token into the environment and name it in token_env")
+		if b.Require != "" {
+			v.oneOf(key+".require", b.Require, "all", "available")
+		}
+		if b.Channel != "" {
+			v.oneOf(key+".channel", b.Channel, ChannelNames()...)
+		}
+		v.check(len(b.Files) > 0, key+".files", "missing")
+		for j, f := range b.Files {
+			fkey := fmt.Sprintf("%s.files[%d]", key, j)
+			v.check(filepath.IsLocal(f.Path), fkey+".path", "%q is not a path inside the repository", f.Path)
+			v.oneOf(fkey+".format", f.Format, "nix")
+			v.check(f.Target != "", fkey+".target", "missing")
+			v.check(len(f.Set) > 0, fkey+".set", "missing")
+		}
+	}
+}
+
+// credentials reports whether a URL holds a password.
+func credentials(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return false
+	}
+	_, has := u.User.Password()
+	return has
+}
+
+// later refuses settings that this version cannot honour.
+func (c *Config) later(v *validator) {
+	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
+	v.oneOf("dedup", c.Dedup, "auto", "off")
+	v.check(c.KeepTarballs == 0, "keep_tarballs", "is not supported by this version")
+	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
+	v.check(c.Serve.Listen == Default().Serve.Listen, "serve.listen", "the status page is not part of this version")
+}

@@ -1,0 +1,8 @@
+// Package gfx knows AMD's GPU targets: which tarball family serves a target,
+// what people call it, and which GPUs this machine has.
+//
+// It promises that a family is never invented. The slugs that can be an
+// answer are those that the caller learned from AMD's index; an X in one is
+// one hexadecimal digit; the table of what each slug has held over time only
+// narrows the answer. AMD has renamed and split slugs four times.
+package gfx

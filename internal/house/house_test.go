@@ -1,0 +1,142 @@
+package house
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rocm-nightly/rocm-nightly/"
+
+// pkg is what go list tells of one package.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	GoFiles    []string
+	Dir        string
+	Doc        string
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles,Dir,Doc", module+"...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module)
+		all = append(all, p)
+	}
+}
+
+// arrows lists, for each room, the rooms of this module that it may import.
+// The leaves may be imported by everybody, but for config and demo.
+var arrows = map[string][]string{
+	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "wrap", "patchelf", "internal/config", "internal/demo"},
+	"serve":            {"update"},
+	"update":           {"fetch", "repack", "store", "bump", "audit"},
+	"repack":           {"unpack", "patchelf", "wrap", "audit"},
+	"audit":            {"patchelf", "wrap"},
+	"wrap":             {"patchelf"},
+	"store":            {},
+	"bump":             {},
+	"fetch":            {},
+	"unpack":           {},
+	"patchelf":         {},
+
+	"internal/release":       {},
+	"internal/gfx":           {},
+	"internal/manifest":      {},
+	"internal/config":        {},
+	"internal/demo":          {},
+	"internal/demo/mkcorpus": {"internal/demo"},
+	"internal/house":         {},
+	"internal/e2e":           {},
+}
+
+var leaves = []string{"internal/release", "internal/gfx", "internal/manifest"}
+
+func TestImportsPointDown(t *testing.T) {
+	for _, p := range list(t) {
+		allowed, known := arrows[p.ImportPath]
+		if !known {
+			t.Errorf("package %s has no place in the house: add it to arrows", p.ImportPath)
+		}
+		for _, imp := range p.Imports {
+			room, ours := strings.CutPrefix(imp, module)
+			if ours && !slices.Contains(allowed, room) && !slices.Contains(leaves, room) {
+				t.Errorf("%s imports %s, against the arrows", p.ImportPath, room)
+			}
+		}
+	}
+}
+
+func TestEveryPackageStatesItsPromise(t *testing.T) {
+	for _, p := range list(t) {
+		if p.Doc == "" || !slices.Contains(p.GoFiles, "doc.go") {
+			t.Errorf("%s has no doc.go with a package comment", p.ImportPath)
+		}
+	}
+}
+
+// Every module that is linked, or that tests use, is listed with its reason.
+func TestDependenciesAreListed(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := regexp.MustCompile(`(?m)^\t(\S+) v\S+( // indirect)?$`).FindAllStringSubmatch(string(mod), -1)
+	if len(required) < 10 {
+		t.Fatalf("only %d modules found in go.mod", len(required))
+	}
+	for _, m := range required {
+		if !strings.Contains(string(doc), "`"+m[1]+"`") {
+			t.Errorf("docs/dependencies.md does not say why %s is needed", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(string(doc), -1) {
+		if !strings.Contains(string(mod), "\t"+m[1]+" v") {
+			t.Errorf("docs/dependencies.md lists %s, which go.mod does not have", m[1])
+		}
+	}
+}
+
+// The program never ends, sleeps or panics in the middle of a room.
+func TestNoSuddenEnds(t *testing.T) {
+	bad := regexp.MustCompile(`\b(panic|log\.Fatal\w*|os\.Exit|time\.Sleep)\(|^func init\(`)
+	for _, p := range list(t) {
+		for _, name := range p.GoFiles {
+			if p.ImportPath == "cmd/rocm-nightly" && name == "main.go" || strings.HasSuffix(p.ImportPath, "/mkcorpus") {
+				continue
+			}
+			src, err := os.ReadFile(p.Dir + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(src), "\n") {
+				if code, _, _ := strings.Cut(line, "//"); bad.MatchString(code) {
+					t.Errorf("%s/%s:%d: %s", p.ImportPath, name, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package patchelf
+
+import (
+	"debug/elf"
+	"slices"
+)
+
+// slot is where one more program header goes.
+type slot struct {
+	remove int    // index of the entry that makes way, or -1: the table grows
+	moves  []blob // what lay behind the table
+	how    string
+}
+
+const ptGNUProperty = elf.ProgType(0x6474e553)
+
+// headerSlot finds room for one more program header without moving the table:
+// strip and its kin destroy files whose table is at the end, and kernels
+// before 5.18 tell such programs a wrong AT_PHDR.
+func (p *planner) headerSlot(blobs []blob) (slot, error) {
+	if i := p.indexOf(elf.PT_NULL); i >= 0 {
+		return slot{remove: i, how: "over PT_NULL"}, nil
+	}
+	size := uint64(p.f.phdrSize())
+	lo := p.f.phoff + uint64(p.f.phnum)*size
+	grows := uint64(p.f.phnum+1)*size <= 4096
+	if grows && p.slack(lo, lo+size) {
+		return slot{remove: -1, how: "behind the program headers"}, nil
+	}
+	self := p.indexOf(elf.PT_PHDR)
+	if self >= 0 && p.f.segment(elf.PT_INTERP) < 0 { // a library: loaders find the table by e_phoff
+		return slot{remove: self, how: "over PT_PHDR"}, nil
+	}
+	if i := p.doubledNote(); i >= 0 {
+		return slot{remove: i, how: "over the PT_NOTE that PT_GNU_PROPERTY repeats"}, nil
+	}
+	if grows {
+		moves, ok, err := p.makeRoom(lo, lo+size, blobs)
+		if err != nil {
+			return slot{}, err
+		}
+		if ok {
+			return slot{remove: -1, moves: moves, how: "notes behind the program headers moved"}, nil
+		}
+	}
+	if self >= 0 && p.f.Type == elf.ET_EXEC { // its addresses are absolute: l_addr is 0
+		return slot{remove: self, how: "over PT_PHDR"}, nil
+	}
+	return slot{}, refuse("there is no room for another program header, and moving the table would break strip")
+}
+
+// doubledNote finds a PT_NOTE with the range of PT_GNU_PROPERTY, which is
+// what loaders since glibc 2.32 and Linux 5.8 read.
+func (p *planner) doubledNote() int {
+	i := p.indexOf(ptGNUProperty)
+	if i < 0 {
+		return -1
+	}
+	prop := &p.phdrs[i]
+	return slices.IndexFunc(p.phdrs, func(s phdr) bool {
+		return elf.ProgType(s.kind) == elf.PT_NOTE && s.off == prop.off && s.vaddr == prop.vaddr && s.filesz == prop.filesz
+	})
+}
+
+// slack tells whether [lo, hi) right behind the table is zero and nobody's,
+// and sees to it that the segment that maps the table maps it too.
+func (p *planner) slack(lo, hi uint64) bool {
+	if hi > uint64(p.f.size) {
+		return false
+	}
+	inTable := false
+	mine := func(o *owner) bool {
+		switch o.kind {
+		case ownLoad:
+			return o.lo <= p.f.phoff && o.hi >= lo
+		case ownSegment:
+			return elf.ProgType(p.f.phdrs[o.index].kind) == elf.PT_PHDR
+		}
+		return false
+	}
+	if i := p.f.segment(elf.PT_PHDR); i >= 0 {
+		s := &p.f.phdrs[i]
+		inTable = s.off == p.f.phoff && s.end() >= hi
+	}
+	if p.owned(lo, hi, mine) || (len(p.was) == 0 && !inTable) {
+		return false
+	}
+	if n, err := p.zeros(lo, hi-lo); err != nil || n < hi-lo {
+		return false
+	}
+	i := p.covering(p.f.phoff, lo)
+	if i < 0 || p.phdrs[i].end() >= hi {
+		return true
+	}
+	s := &p.phdrs[i]
+	more := hi - s.end()
+	if s.filesz != s.memsz || s.flags&uint32(elf.PF_W) != 0 || p.roomBelow(i) < more {
+		return false
+	}
+	p.extend(i, more)
+	return true
+}
+
+// insert puts a PT_LOAD right behind the last one, so that they stay
+// ascending, and takes the entry that makes way out.
+func (p *planner) insert(s slot, load phdr) {
+	if s.remove >= 0 {
+		p.phdrs = slices.Delete(p.phdrs, s.remove, s.remove+1)
+	}
+	last := 0
+	for i := range p.phdrs {
+		if p.phdrs[i].load() {
+			last = i
+		}
+	}
+	p.phdrs = slices.Insert(p.phdrs, last+1, load)
+	if i := p.indexOf(elf.PT_PHDR); i >= 0 {
+		t, n := &p.phdrs[i], uint64(len(p.phdrs)*p.f.phdrSize())
+		t.filesz, t.memsz = max(t.filesz, n), max(t.memsz, n)
+	}
+}

@@ -1,0 +1,300 @@
+package repack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/unpack"
+	"github.com/rocm-nightly/rocm-nightly/wrap"
+)
+
+// maker is the state of one repack.
+type maker struct {
+	o     Options
+	dir   string
+	root  *os.Root
+	tree  string // opt/rocm, or "" for layout tree
+	jobs  int
+	start time.Time
+
+	files   []manifest.File // relative to the prefix
+	dropped []manifest.Dropped
+	res     Result
+}
+
+// make does everything, in the order that the package comment promises.
+func (m *maker) make(ctx context.Context, src io.Reader) (*Result, error) {
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return m.unpack(ctx, src) },
+		m.patch,
+		m.wrap,
+		m.describe,
+		m.audit,
+		m.settle,
+	} {
+		if err := step(ctx); err != nil {
+			m.res.Seconds = time.Since(m.start).Seconds()
+			return &m.res, err
+		}
+	}
+	m.res.Seconds = time.Since(m.start).Seconds()
+	return &m.res, nil
+}
+
+// unpack writes the tree and settles the digest.
+func (m *maker) unpack(ctx context.Context, src io.Reader) error {
+	m.o.Event(Event{Stage: "unpack"})
+	treeRoot, err := m.openTree()
+	if err != nil {
+		return fmt.Errorf("repack: %w", err)
+	}
+	defer treeRoot.Close()
+	scripts := wrap.NewScripts(wrap.ScriptOptions{Profile: m.o.Profile, InterpreterPath: m.o.InterpreterPath})
+	verified := release.NewVerifiedReader(src, m.o.Expect...)
+	res, err := unpack.Tree(ctx, verified, treeRoot, unpack.Options{
+		Limits: m.o.Limits, Wants: scripts.Wants, Edit: scripts.Edit,
+		Event: func(e unpack.Event) { m.o.Event(Event{Stage: "unpack", Done: e.Bytes}) },
+	})
+	if err != nil {
+		return err
+	}
+	m.take(res)
+	for _, u := range scripts.Unresolved() {
+		m.skip(path.Join(m.tree, u.Path), fmt.Sprintf("interpreter %s: %s", u.Interpreter, u.Reason))
+	}
+	m.res.Schema = Schema
+	m.res.Digest, m.res.SRI = verified.Digest(), release.SRI(verified.Digest())
+	m.res.Size, m.res.Bytes = verified.Size(), res.Bytes
+	return nil
+}
+
+// openTree opens the directory of the tree, making it first.
+func (m *maker) openTree() (*os.Root, error) {
+	if err := m.empty(); err != nil {
+		return nil, err
+	}
+	if m.tree == "" {
+		return m.root.OpenRoot(".")
+	}
+	for _, dir := range []string{path.Dir(m.tree), m.tree} {
+		if err := m.root.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+		if err := m.root.Chmod(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return m.root.OpenRoot(m.tree)
+}
+
+func (m *maker) empty() error {
+	dir, err := m.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if names, err := dir.Readdirnames(1); err != io.EOF {
+		return errors.Join(fmt.Errorf("%s: %w: %v is in it", m.dir, ErrOccupied, names), err)
+	}
+	return m.root.Chmod(".", 0o755)
+}
+
+// take makes the unpacked files those of the prefix.
+func (m *maker) take(res *unpack.Result) {
+	if m.tree != "" {
+		m.files = append(m.files, manifest.File{Path: path.Dir(m.tree), Kind: manifest.Dir, Mode: 0o755}, manifest.File{Path: m.tree, Kind: manifest.Dir, Mode: 0o755})
+	}
+	for _, f := range res.Files {
+		f.Path = path.Join(m.tree, f.Path)
+		if f.Same != "" {
+			f.Same = path.Join(m.tree, f.Same)
+		}
+		switch {
+		case f.Kind == manifest.Symlink:
+			m.res.Links++
+		case f.Kind == manifest.Regular:
+			m.res.Files++
+		}
+		if slices.Contains(f.Edits, wrap.RuleInterpreter) {
+			m.res.Scripts++
+		}
+		m.files = append(m.files, f)
+	}
+	for _, d := range res.Dropped {
+		d.Path = path.Join(m.tree, d.Path)
+		m.dropped = append(m.dropped, d)
+	}
+	m.res.Dropped = len(m.dropped)
+}
+
+func (m *maker) skip(name, reason string) {
+	m.res.Skips = append(m.res.Skips, Skip{name, reason})
+}
+
+// wrap adds what stands around the tree, and the links that it lacks.
+func (m *maker) wrap(ctx context.Context) error {
+	m.o.Event(Event{Stage: "wrap"})
+	var made []manifest.File
+	var err error
+	if m.tree == "" {
+		made, err = wrap.FinishTree(ctx, m.root, m.files)
+	} else {
+		made, err = wrap.Finish(ctx, m.root, m.files, m.wrapOptions())
+	}
+	if err != nil {
+		return err
+	}
+	m.files = append(m.files, made...)
+	manifest.Sort(m.files)
+	return nil
+}
+
+func (m *maker) wrapOptions() wrap.Options {
+	o := wrap.Options{
+		Profile: m.o.Profile, FinalPrefix: m.o.FinalPrefix, Target: m.o.Target,
+		Version: m.o.Release.Version.String(), Digest: m.res.Digest.String(),
+	}
+	// The wrappers are scripts too: with interpreters of its own, a prefix
+	// must not lean on /bin/sh.
+	for _, dir := range m.o.InterpreterPath {
+		for name, set := range map[string]*string{"sh": &o.Shell, "readlink": &o.Readlink} {
+			file := filepath.Join(dir, name)
+			if fi, err := os.Stat(file); *set == "" && err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+				*set = file
+			}
+		}
+	}
+	return o
+}
+
+// describe writes manifest.json and files.jsonl. A tree on its own has none:
+// a package manager keeps its own lists.
+func (m *maker) describe(context.Context) error {
+	recipe, err := Recipe(m.res.Digest, m.o)
+	if err != nil {
+		return err
+	}
+	options, err := json.Marshal(m.o.shape())
+	if err != nil {
+		return fmt.Errorf("describe the prefix: %w", err)
+	}
+	rel := m.o.Release
+	m.res.Manifest = &manifest.Manifest{
+		Schema: manifest.Schema, Digest: m.res.Digest.String(), SRI: m.res.SRI, Size: m.res.Size,
+		Name: rel.Name, Channel: rel.Channel, Family: rel.Family, Version: rel.Version.String(),
+		Recipe: recipe.String(), Ruleset: wrap.Ruleset, Options: options,
+		Counts: manifest.Count(m.files), Edits: countEdits(m.files), Dropped: m.dropped,
+	}
+	if m.tree == "" {
+		return nil
+	}
+	if err := m.writeFile(manifest.Name, func(w io.Writer) error { return manifest.Write(w, m.res.Manifest) }); err != nil {
+		return err
+	}
+	return m.writeFile(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) })
+}
+
+func countEdits(files []manifest.File) map[string]int {
+	edits := map[string]int{}
+	for _, f := range files {
+		if f.Same != "" {
+			continue // counted with the first name of the inode
+		}
+		for _, rule := range f.Edits {
+			edits[rule]++
+		}
+	}
+	return edits
+}
+
+func (m *maker) writeFile(name string, write func(io.Writer) error) (err error) {
+	f, err := m.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o444)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return f.Chmod(0o444)
+}
+
+// audit judges the tree before anybody sees it.
+func (m *maker) audit(ctx context.Context) error {
+	m.o.Event(Event{Stage: "audit"})
+	report, err := audit.Run(ctx, m.dir, audit.Options{
+		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
+		Version: m.o.Release.Version.String(), Jobs: m.jobs,
+	})
+	if err != nil {
+		return err
+	}
+	m.res.Report = report
+	for _, f := range report.Findings {
+		switch f.Severity {
+		case audit.Fatal:
+			m.res.Audit.Fatal++
+		case audit.Required:
+			m.res.Audit.Required++
+		default:
+			m.res.Audit.Warnings++
+		}
+	}
+	var base *audit.Report
+	if m.o.Baseline != nil {
+		if base, err = m.o.Baseline(); err != nil {
+			return fmt.Errorf("audit what is active, to compare with: %w", err)
+		}
+	}
+	if bad := report.Refused(base, m.o.Audit.Refuse); len(bad) > 0 {
+		m.res.Audit.Refused = true
+		return &RefusedError{Findings: bad, Result: &m.res}
+	}
+	return nil
+}
+
+// settle gives every directory the time that the tarball says, now that
+// nothing more is written into any; those that are ours get the newest time
+// of the tarball, so that nothing depends on when this ran.
+func (m *maker) settle(context.Context) error {
+	var newest int64
+	for _, f := range m.files {
+		newest = max(newest, f.MTime)
+	}
+	stamp := func(name string, unix int64) error {
+		if unix == 0 {
+			unix = newest
+		}
+		t := time.Unix(unix, 0)
+		if err := m.root.Chtimes(name, t, t); err != nil {
+			return fmt.Errorf("set times: %w", err)
+		}
+		return nil
+	}
+	for _, f := range slices.Backward(m.files) { // children sort after parents
+		if f.Kind == manifest.Dir {
+			if err := stamp(f.Path, f.MTime); err != nil {
+				return err
+			}
+		}
+	}
+	if m.tree != "" {
+		for _, name := range []string{manifest.Name, manifest.FilesName} {
+			if err := stamp(name, newest); err != nil {
+				return err
+			}
+		}
+	}
+	return stamp(".", newest)
+}

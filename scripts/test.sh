@@ -1,0 +1,43 @@
+#!/bin/bash
+# All tests, with the race detector. Installs the tools that they need where it
+# can, builds the real corpus where it can, and names what was skipped. With
+# ROCM_NIGHTLY_NO_SKIP=1 a skipped test is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${GO:=go}"
+
+./scripts/tools.sh
+
+if corpus=$(./scripts/corpus.sh | tail -n 1) && [ -f "$corpus" ]; then
+	export ROCM_NIGHTLY_CORPUS_TARBALL=$corpus
+else
+	echo "test: the corpus could not be built; tests that need it are skipped" >&2
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+race=-race
+if ! command -v gcc >/dev/null 2>&1; then
+	echo "test: no C compiler, so no race detector" >&2
+	race=
+fi
+status=0
+"$GO" test $race -timeout 20m -v "$@" ./... >"$log" 2>&1 || status=$?
+grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
+skipped=$(grep -E '^ *--- SKIP' "$log" || true)
+if [ "$status" != 0 ]; then
+	echo "---- what failed:"
+	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" | grep -vE '^(ok|PASS)' | tail -n 200
+fi
+if [ -n "$skipped" ]; then
+	echo "---- skipped:"
+	grep -E -A 3 '^ *--- SKIP' "$log" | grep -vE '^(=== |--$)' | head -n 60
+	if [ "${ROCM_NIGHTLY_NO_SKIP:-}" = 1 ]; then
+		echo "test: skipping is forbidden here" >&2
+		exit 1
+	fi
+fi
+if [ "$status" = 0 ]; then
+	echo "test: $(grep -cE '^ *--- PASS' "$log") passed, 0 failed"
+fi
+exit "$status"

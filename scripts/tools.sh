@@ -1,0 +1,32 @@
+#!/bin/sh
+# Installs the programs that the tests run, with apt where that is possible.
+# Everything else that the tests need is in go.mod.
+set -eu
+
+# command:package
+want="gcc:gcc git:git nginx:nginx-light readelf:binutils eu-elflint:elfutils patchelf:patchelf ld.lld-16:lld-16 fish:fish tcsh:tcsh zsh:zsh busybox:busybox pkg-config:pkg-config dpkg-deb:dpkg setpriv:util-linux"
+
+missing=""
+for pair in $want; do
+	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
+done
+[ -n "$missing" ] || exit 0
+
+sudo=""
+if [ "$(id -u)" != 0 ]; then
+	if ! command -v sudo >/dev/null 2>&1 || ! sudo -n true 2>/dev/null; then
+		echo "tools: not installed, and not root:$missing; tests that need them are skipped" >&2
+		exit 0
+	fi
+	sudo="sudo"
+fi
+if ! command -v apt-get >/dev/null 2>&1; then
+	echo "tools: no apt-get here; install by hand:$missing; tests that need them are skipped" >&2
+	exit 0
+fi
+echo "tools: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq || true
+# shellcheck disable=SC2086 # a list of words
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+	echo "tools: some could not be installed; tests that need them are skipped" >&2

@@ -1,0 +1,44 @@
+// Package store keeps installed prefixes on disk: slots, each one channel and
+// target, each with its generations, one of which is active. It knows nothing
+// of the network and nothing of what is in a prefix but its manifest.
+//
+//	ROOT/slots/CHANNEL-TARGET/current -> generations/VERSION
+//	ROOT/slots/CHANNEL-TARGET/generations/VERSION, VERSION-r2, …
+//	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, state.json, switch.lock}
+//	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
+//	ROOT/spool/CHANNEL/FILENAME/
+//	ROOT/{ledger.jsonl, run.lock}
+//
+// The order in which an update uses it is LockRun, Stage, Commit, Activate,
+// Prune. It promises, each in a test of the same name:
+//
+//   - CurrentIsAlwaysComplete: once something was activated, current leads to
+//     a whole generation at every instant, to readers and after kill -9 alike.
+//     A generation's name is given by one rename, current is moved by one
+//     rename, and a generation is renamed away before it is deleted.
+//   - AKilledRunLeavesNothingToDo: whatever dies, the next run needs nobody's
+//     help. What it left is told from the work of the living by a flock, which
+//     the kernel drops with the process.
+//   - NothingHasItsNameBeforeItIsDurable: the bytes of a generation are on the
+//     disk before it has its name, and its name before current can lead to it.
+//   - RollbackWaitsForNoRun: Rollback, Use and Activate are one rename under
+//     switch.lock, held for milliseconds, while run.lock is somebody's for an
+//     hour. They need no network and no space to speak of.
+//   - RollbackIsNotUndone: what the user went back from is not brought back by
+//     the next scheduled run (Skip); only something newer is.
+//   - PruneKeepsWhatMatters: the active generation, the one before it and a held
+//     one are never pruned.
+//   - TheSecondRunIsToldWhoIsFirst: run.lock names its holder at once, and a dead
+//     one is never believed.
+//   - StateCanBeLost: state.json is made anew from current and generations; a
+//     damaged one is kept beside it; one of a newer program is refused.
+//   - TheLedgerOnlyGrows: lines are appended durably and never changed; a line
+//     torn by a power cut costs that line alone.
+//   - LinkTouchesOnlyItsOwn: /opt/rocm is set where nothing is or a link of
+//     ours; anything else is left and described.
+//   - UmaskIsIgnored: what root installs everybody can read.
+//
+// It does not promise to find out who runs programs of a generation that is
+// neither active nor the one before: those may be pruned under them. Links
+// between generations and repair of changed files are not its work either.
+package store

@@ -1,0 +1,76 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// Two nights are installed, one after the other, and the user goes back.
+func Example() {
+	if err := run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// active: 10.2.0a20260930
+	// active: 10.2.0a20261001
+	// from 10.2.0a20261001 back to 10.2.0a20260930
+	// is 10.2.0a20261001 skipped? true
+	// is 10.2.0a20261002 skipped? false
+}
+
+func run(ctx context.Context) error {
+	root, err := os.MkdirTemp("", "rocm-nightly-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	s, err := store.Open(root)
+	if err != nil {
+		return err
+	}
+	lock, err := s.LockRun(ctx, "update")
+	if err != nil {
+		return err // says who is at work
+	}
+	defer lock.Release()
+	slot := s.Slot("nightly", "gfx1151")
+	for _, version := range []string{"10.2.0a20260930", "10.2.0a20261001"} {
+		if err := install(ctx, slot, version); err != nil {
+			return err
+		}
+	}
+	from, to, err := slot.Rollback(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println("from", from.Name, "back to", to.Name)
+	for _, version := range []string{"10.2.0a20261001", "10.2.0a20261002"} {
+		fmt.Printf("is %s skipped? %v\n", version, slot.Skip(version))
+	}
+	return nil
+}
+
+func install(ctx context.Context, slot *store.Slot, version string) error {
+	staging, err := slot.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	defer staging.Abort() // does nothing after Commit
+	if err := os.WriteFile(filepath.Join(staging.Dir(), "hello"), []byte(version), 0o444); err != nil {
+		return err
+	}
+	generation, err := staging.Commit(version)
+	if err != nil {
+		return err
+	}
+	if err := slot.Activate(ctx, generation.Name, "update"); err != nil {
+		return err
+	}
+	fmt.Println("active:", generation.Name)
+	return nil
+}

@@ -1,0 +1,18 @@
+// Package update is the pipeline: index, download, repack, audit, switch, bump.
+// It joins fetch, repack, store and bump and knows no format of its own.
+//
+// It promises:
+//
+//   - Up to date means no download, no change and no error: an install whose
+//     active generation is the newest admissible release, made by the same
+//     recipe, is left alone.
+//   - Whatever fails, what was installed stays in use. A new generation becomes
+//     current with one rename, after its digest agreed with everything that is
+//     known about it and the audit did not refuse it.
+//   - A night that the user left with rollback or use is not brought back, and
+//     a night that the audit refused is not fetched again until something
+//     changed.
+//   - A pull request rests on bytes that were downloaded, verified, repacked and
+//     audited here.
+//   - One run at a time: a second one is told who holds the lock.
+package update

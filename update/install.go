@@ -1,0 +1,293 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+
+	"github.com/rocm-nightly/rocm-nightly/fetch"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// task is one install on its way.
+type task struct {
+	r      *run
+	in     Install
+	out    *Outcome
+	slot   *store.Slot
+	client *fetch.Client
+	rel    release.Release
+	from   *store.Generation // nil if none
+}
+
+// install brings one install up to date.
+func (r *run) install(ctx context.Context, in Install) *Outcome {
+	out := &Outcome{Install: in.Channel + "-" + in.Target, Bump: []*Bumped{}, channel: in.Channel, target: in.Target}
+	t := &task{r: r, in: in, out: out}
+	err := t.run(ctx)
+	if err != nil {
+		out.Err, out.Error = err, err.Error()
+		out.Exit = gravest(out.Exit, exitOf(err))
+		if out.Message == "" {
+			out.Message = "failed"
+		}
+	}
+	return out
+}
+
+// exitOf maps an error to its exit code.
+func exitOf(err error) int {
+	var mismatch *release.MismatchError
+	switch {
+	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore):
+		return ExitRefused
+	case errors.As(err, &mismatch) && mismatch.Want.Source == ledgerSource:
+		return ExitNewBytes
+	}
+	return ExitFailed
+}
+
+// run takes the steps from the index to the switch.
+func (t *task) run(ctx context.Context) error {
+	if err := t.find(ctx); err != nil {
+		return err
+	}
+	gen, why, err := t.decide()
+	if err != nil {
+		return err
+	}
+	switch {
+	case why != "":
+		t.out.To, t.out.Message = t.out.From, why
+		return t.stay(ctx)
+	case t.r.o.DryRun:
+		t.plan(gen)
+		return nil
+	case gen != nil:
+		return t.activate(ctx, gen.Name, nil)
+	}
+	return t.make(ctx)
+}
+
+// find resolves the target, picks the release and opens the slot.
+func (t *task) find(ctx context.Context) error {
+	l := t.r.list(ctx, t.in.Channel)
+	if l.err != nil {
+		return l.err
+	}
+	t.client = l.client
+	res, err := t.resolve(l.l)
+	if err != nil {
+		return err
+	}
+	t.out.Install, t.out.target = t.in.Channel+"-"+res.Target, res.Target
+	t.slot = t.r.o.Store.Slot(t.in.Channel, res.Target)
+	if t.from, err = t.slot.Current(); err != nil {
+		return err
+	}
+	if t.from != nil {
+		t.out.From, t.out.To = t.from.Name, t.from.Name
+	}
+	t.stale(l.l, res.Family)
+	p := t.r.o.Policy
+	t.rel, err = fetch.Select(l.l, res.Family, fetch.Policy{
+		Prefer: p.Prefer, Series: p.Series, Version: t.r.o.Version, MinAge: p.MinAge, Settle: p.Settle, Deny: p.Deny, Now: t.r.o.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	t.out.Release = t.rel.URL
+	return nil
+}
+
+// resolve finds the family that serves the target.
+func (t *task) resolve(l *fetch.Listing) (gfx.Resolution, error) {
+	published := l.Families()
+	res, err := gfx.Resolve(t.in.Target, published)
+	if err == nil {
+		return res, nil
+	}
+	name, ok := gfx.Canonical(t.in.Target)
+	if ok && t.r.o.Policy.Multiarch == "fallback" && slices.Contains(published, gfx.Multiarch) {
+		return gfx.Resolution{Target: name, Family: gfx.Multiarch}, nil
+	}
+	return res, err
+}
+
+// stale raises exit 3 when nothing new has been published for too long: an
+// index that has moved goes on answering with the list of its last day.
+func (t *task) stale(l *fetch.Listing, family string) {
+	after := t.r.o.Policy.StaleAfter
+	if after <= 0 || t.r.o.Version != "" {
+		return
+	}
+	age, is := fetch.Stale(l, family, after, t.r.o.Now())
+	if !is {
+		return
+	}
+	t.out.Exit = ExitStale
+	t.r.o.Log.Warn("the index is stale: nothing new for too long; AMD may have moved it", "family", family, "age", age, "limit", after)
+}
+
+// decide says why nothing is to be done, or which generation that is already
+// here would do; neither means that the release must be fetched.
+func (t *task) decide() (gen *store.Generation, why string, err error) {
+	explicit := t.r.o.Version != ""
+	if t.r.o.NoInstall {
+		return nil, t.recorded(), t.refusedBefore(explicit)
+	}
+	if t.from != nil {
+		same, err := t.sameRecipe(t.from)
+		if err != nil {
+			return nil, "", err
+		}
+		if t.from.Version == t.rel.Version.String() && same {
+			return nil, "up to date: " + t.from.Name, nil
+		}
+		active, err := release.ParseVersion(t.from.Version)
+		if err == nil && t.rel.Version.Compare(active) < 0 && !explicit && !t.r.o.Policy.AllowDowngrade {
+			return nil, fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version), nil
+		}
+	}
+	if !explicit && t.slot.Skip(t.rel.Version.String()) {
+		return nil, fmt.Sprintf("%s was left by rollback or use; waiting for something newer (or: rocm-nightly use %s %s)", t.rel.Version, t.slot.Name(), t.rel.Version), nil
+	}
+	gen, err = t.present()
+	if err != nil || gen != nil {
+		return gen, "", err
+	}
+	return nil, "", t.refusedBefore(explicit)
+}
+
+// recorded says that a run without installing has verified and audited this
+// very release before; then its pin is known without a download.
+func (t *task) recorded() string {
+	var rec Record
+	if err := t.slot.ReadRun(t.rel.Version.String(), &rec); err != nil || rec.Exit != ExitOK || rec.Verified == nil || rec.URL != t.rel.URL {
+		return ""
+	}
+	if recipe, err := repack.Recipe(rec.Verified.Digest, t.in.Repack); err != nil || recipe.String() != rec.Recipe {
+		return ""
+	}
+	t.out.pin = &release.Pin{Release: t.rel, Digest: rec.Verified.Digest, Size: rec.Verified.Size, ETag: rec.ETag}
+	return "up to date: " + rec.Version + " was verified and audited before"
+}
+
+// sameRecipe reports whether a generation was made the way it would be made now.
+func (t *task) sameRecipe(g *store.Generation) (bool, error) {
+	m, err := g.Manifest()
+	if err != nil {
+		return false, fmt.Errorf("read what %s was made of: %w", g.Name, err)
+	}
+	recipe, err := repack.Recipe(release.Digest(m.Digest), t.in.Repack)
+	return recipe.String() == m.Recipe, err
+}
+
+// present looks for the release among the generations that are here.
+func (t *task) present() (*store.Generation, error) {
+	gens, err := t.slot.Generations()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gens {
+		if g.Version != t.rel.Version.String() || g.Active {
+			continue
+		}
+		if same, err := t.sameRecipe(&g); err == nil && same {
+			return &g, nil
+		}
+	}
+	return nil, nil
+}
+
+var errRefusedBefore = errors.New("the audit refused this night before")
+
+// refusalKey changes when anything changes that the audit's verdict rests on.
+func (t *task) refusalKey() string {
+	o := t.in.Repack
+	return fmt.Sprintf("%s %d %v %s %s %v", t.rel.Name, t.rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
+}
+
+func (t *task) refusedBefore(explicit bool) error {
+	if explicit {
+		return nil
+	}
+	refusal, err := t.slot.Refused(t.refusalKey())
+	if err != nil || refusal == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
+		errRefusedBefore, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
+}
+
+// stay keeps the link right and offers the active release to the bumps.
+func (t *task) stay(ctx context.Context) error {
+	if t.from == nil || t.r.o.NoInstall {
+		return nil
+	}
+	t.out.Prefix = t.from.Dir
+	if t.from.Version == t.rel.Version.String() {
+		m, err := t.from.Manifest()
+		if err != nil {
+			return err
+		}
+		t.out.pin = &release.Pin{Release: t.rel, Digest: release.Digest(m.Digest), Size: m.Size}
+	}
+	if t.r.o.DryRun {
+		return nil
+	}
+	return t.link()
+}
+
+// plan says what would be done.
+func (t *task) plan(gen *store.Generation) {
+	t.out.Changed, t.out.To = true, t.rel.Version.String()
+	over := ""
+	if t.out.From != "" {
+		over = " over " + t.out.From
+	}
+	switch {
+	case gen != nil:
+		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
+	case t.r.o.NoInstall:
+		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
+	default:
+		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
+	}
+}
+
+// damage reports whether an error is about the bytes of the tarball rather
+// than the way they came or where they went: then the spool is of no use.
+func damage(err error, source *sourceReader) bool {
+	switch {
+	case source.err != nil && source.err != io.EOF && !errorsAs[*release.MismatchError](source.err):
+		return false // the download's own error: it knows what to keep
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case errorsAs[syscall.Errno](err):
+		return false // the disk: full, read-only, failing
+	case errorsAs[*repack.RefusedError](err):
+		return false // the bytes are right; somebody may want to look
+	}
+	return true
+}
+
+// sourceReader remembers how its source ended.
+type sourceReader struct {
+	io.Reader
+	err error
+}
+
+func (s *sourceReader) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

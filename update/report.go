@@ -1,0 +1,95 @@
+package update
+
+import (
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/repack"
+)
+
+// Schema is the version of the report's JSON form.
+const Schema = 1
+
+// Report is what a run did.
+type Report struct {
+	Schema   int        `json:"schema"`
+	DryRun   bool       `json:"dry_run,omitempty"`
+	Installs []*Outcome `json:"installs"`
+	Bumps    []*Bumped  `json:"bumps,omitempty"` // every repository once
+	Exit     int        `json:"exit"`
+}
+
+// Outcome is what became of one install.
+type Outcome struct {
+	Install  string          `json:"install"`           // slot, such as nightly-gfx1151
+	From     string          `json:"from"`              // active generation before; "" if none
+	To       string          `json:"to"`                // active generation after, or the one that would be
+	Changed  bool            `json:"changed"`           // something was, or would be, installed or activated
+	Verified *Verified       `json:"verified"`          // null if nothing was downloaded
+	Audit    *repack.Verdict `json:"audit"`             // null if nothing was audited
+	Bump     []*Bumped       `json:"bump"`              // repositories with a pin of this install
+	Exit     int             `json:"exit"`              // see the package's exit codes
+	Message  string          `json:"message"`           // one line for people
+	Error    string          `json:"error,omitempty"`   // why Exit is not 0
+	Prefix   string          `json:"prefix,omitempty"`  // where the active generation is
+	Release  string          `json:"release,omitempty"` // URL of the tarball
+
+	Err error `json:"-"`
+
+	channel, target string
+	pin             *release.Pin // what a pin can be bumped to
+}
+
+// Verified says what the bytes of a tarball were and what vouched for them.
+type Verified struct {
+	Digest  release.Digest `json:"digest"`
+	SRI     string         `json:"sri"`
+	Size    int64          `json:"size"`
+	Against []string       `json:"against"` // never empty; "trust on first use" when nothing was known
+}
+
+// Bumped is what became of one repository.
+type Bumped struct {
+	Name    string `json:"name"`
+	Changed bool   `json:"changed"`
+	Pushed  bool   `json:"pushed"`
+	Branch  string `json:"branch,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	URL     string `json:"url,omitempty"`
+	Diff    string `json:"diff,omitempty"` // of a dry run
+	Message string `json:"message"`
+	Error   string `json:"error,omitempty"`
+
+	Err error `json:"-"`
+}
+
+// Record is what runs/NAME.json keeps of one installation, or of an attempt.
+type Record struct {
+	Schema     int            `json:"schema"`
+	Install    string         `json:"install"`
+	Version    string         `json:"version"`
+	URL        string         `json:"url"`
+	Started    time.Time      `json:"started"`
+	Finished   time.Time      `json:"finished"`
+	From       string         `json:"from,omitempty"`
+	Generation string         `json:"generation,omitempty"`
+	Verified   *Verified      `json:"verified,omitempty"`
+	Repack     *repack.Result `json:"repack,omitempty"`
+	Audit      *audit.Report  `json:"audit,omitempty"`
+	Recipe     string         `json:"recipe,omitempty"`
+	ETag       string         `json:"etag,omitempty"`
+	Exit       int            `json:"exit"`
+	Error      string         `json:"error,omitempty"`
+}
+
+func bumped(name string, res *bump.Result, err error) *Bumped {
+	b := &Bumped{Name: name, Err: err}
+	if err != nil {
+		b.Error, b.Message = err.Error(), "failed"
+		return b
+	}
+	b.Changed, b.Pushed, b.Branch, b.Commit, b.URL, b.Message = res.Changed, res.Pushed, res.Branch, res.Commit, res.URL, res.Message
+	return b
+}
