@@ -70,7 +70,7 @@ func (a *auditor) leakedText(e *entry) {
 	}
 	a.file(Finding{Rule: RuleLeakedPath, Severity: Warning, Path: e.path,
 		Detail: "names directories of the machine that built it: " + b.String(),
-		Hint:   "builds that read it look for files that are not there; repack it"})
+		Hint:   "builds that read it look for files that are not there; repacking rewrites the forms that are known"})
 }
 
 // findLeaks reads a text line by line. A line longer than 64 KiB is taken in

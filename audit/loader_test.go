@@ -165,6 +165,16 @@ func resolve(t *testing.T, dir, main string) map[string]string {
 	return got
 }
 
+func TestANeedWithASlashIsAPath(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "lib/liba.so.1"), string(build(t, elfSpec{needed: []string{"$ORIGIN/sys/libb.so.1", "sys/libb.so.1", "/no/such.so"}})), 0o755)
+	write(t, filepath.Join(dir, "lib/sys/libb.so.1"), string(build(t, elfSpec{soname: "libb.so.1"})), 0o755)
+	got := resolve(t, dir, "lib/liba.so.1")
+	if got["$ORIGIN/sys/libb.so.1"] != filepath.Join(real(t, dir), "lib/sys/libb.so.1") || got["sys/libb.so.1"] != "not found" || got["/no/such.so"] != "not found" {
+		t.Errorf("%v", got)
+	}
+}
+
 func needLoader(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(ldso); err != nil {

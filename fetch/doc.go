@@ -16,7 +16,8 @@
 //   - A segment that is whole and synced to disk is never fetched again while
 //     the object stays the same, whatever kills the process.
 //   - No wait is unbounded: connections, headers and bodies have time limits,
-//     and so does what a server may ask for in Retry-After.
+//     and so does what a server may ask for in Retry-After. A server may be
+//     slow, but not silent.
 //   - TLS everywhere but on loopback, unless Options.Insecure says otherwise;
 //     a redirect never leaves TLS. No error holds a user name, a password or
 //     a query string of a URL.

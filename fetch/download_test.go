@@ -332,7 +332,7 @@ func TestRateLimit(t *testing.T) {
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if took := time.Since(begin); took < 450*time.Millisecond || took > 3*time.Second {
+	if took := time.Since(begin); took < 450*time.Millisecond {
 		t.Errorf("256 KiB at 512 KiB/s took %s", took)
 	}
 }

@@ -83,7 +83,7 @@ func TestFaultsThatPass(t *testing.T) {
 			o := newOrigin(t, data)
 			o.fault = fault(o)
 			dir := t.TempDir()
-			got, err := drain(t, testClient(t, func(o *Options) { o.IdleTimeout = 150 * time.Millisecond }), o, dir)
+			got, err := drain(t, testClient(t, func(o *Options) { o.IdleTimeout, o.Retries = 150*time.Millisecond, 10 }), o, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,7 +252,7 @@ func TestIdleTimeoutOfAnyClient(t *testing.T) {
 	o.fault = always(isSegment, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	c := testClient(t, func(o *Options) {
 		o.HTTP = &http.Client{Transport: &http.Transport{}}
-		o.IdleTimeout, o.Retries = 50*time.Millisecond, 1
+		o.IdleTimeout, o.Retries = 250*time.Millisecond, 1
 	})
 	_, err := drain(t, c, o, t.TempDir())
 	if idle, ok := errors.AsType[*IdleError](err); !ok || !idle.Timeout() || o.requests("GET") != 2 {
@@ -308,7 +308,7 @@ func TestFullDisk(t *testing.T) {
 	if !bytes.HasPrefix(data, got) {
 		t.Error("wrong bytes were delivered")
 	}
-	o.fault = nil
+	o.heal()
 	got, err = drain(t, c, o, dir)
 	if err != nil || !bytes.Equal(got, data) {
 		t.Errorf("after space was made: %d bytes, %v", len(got), err)

@@ -29,14 +29,14 @@ func TestKilledAndResumed(t *testing.T) {
 	o := newOrigin(t, data)
 	asked := make(chan struct{})
 	var once sync.Once
-	o.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+	o.breakWith(func(_ int, w http.ResponseWriter, r *http.Request) bool {
 		if from, _ := rangeOf(r); from != 4*testSegment {
 			return false
 		}
 		once.Do(func() { close(asked) })
 		o.hang(100)(w, r)
 		return true
-	}
+	})
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledAndResumed$")
 	cmd.Env = append(os.Environ(), killedURL+"="+o.url, killedSpool+"="+dir)
@@ -50,7 +50,7 @@ func TestKilledAndResumed(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the process was not killed")
 	}
-	o.fault = nil
+	o.heal()
 	d, err := testClient(t, nil).Download(t.Context(), o.release(), dir)
 	if err != nil {
 		t.Fatal(err)

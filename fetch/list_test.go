@@ -133,14 +133,14 @@ func TestListHostilePages(t *testing.T) {
 			io.WriteString(w, "<html>")
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, "sent nothing for 50ms"},
+		}, "sent nothing for 200ms"},
 		"closes early": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100000")
 			io.WriteString(w, page1(`const files = [`+one+`]`))
 		}, "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c2 := testClient(t, func(o *Options) { o.IdleTimeout = 50 * time.Millisecond; o.Retries = 1 })
+			c2 := testClient(t, func(o *Options) { o.IdleTimeout = 200 * time.Millisecond; o.Retries = 1 })
 			if name == "too large" {
 				c2 = testClient(t, nil)
 			}

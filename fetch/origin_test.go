@@ -85,6 +85,16 @@ func (o *origin) replace(data []byte, etag string) {
 	o.modified = o.modified.Add(time.Hour)
 }
 
+// breakWith sets the fault while requests may be under way.
+func (o *origin) breakWith(fault func(int, http.ResponseWriter, *http.Request) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.fault = fault
+}
+
+// heal ends all faults.
+func (o *origin) heal() { o.breakWith(nil) }
+
 // requests counts the requests that begin with prefix.
 func (o *origin) requests(prefix string) int {
 	o.mu.Lock()

@@ -36,7 +36,7 @@ func interrupt(t *testing.T, o *origin, dir string, from int) {
 	if _, err := d.Read(make([]byte, 1)); !errors.Is(err, errClosed) {
 		t.Errorf("read after close: %v", err)
 	}
-	o.fault = nil
+	o.heal()
 	o.mu.Lock()
 	o.log = nil
 	o.mu.Unlock()

@@ -116,14 +116,28 @@ func variants() []variant {
 				}
 				vs = append(vs, v)
 				if path == "" && linker == "bfd" {
-					for name, arg := range map[string]string{"noseparate": "-Wl,-z,noseparate-code", "nobuildid": "-Wl,--build-id=none", "page64k": "-Wl,-z,max-page-size=65536", "page2m": "-Wl,-z,max-page-size=0x200000,-z,noseparate-code", "sysv": "-Wl,--hash-style=sysv,-z,now"} {
-						vs = append(vs, variant{name: v.name + "-" + name, lib: v.lib, args: append(append([]string{}, v.args...), arg)})
+					for _, extra := range []struct{ name, arg string }{
+						{"noseparate", "-Wl,-z,noseparate-code"}, {"nobuildid", "-Wl,--build-id=none"}, {"page64k", "-Wl,-z,max-page-size=65536"},
+						{"page2m", "-Wl,-z,max-page-size=0x200000,-z,noseparate-code"}, {"sysv", "-Wl,--hash-style=sysv,-z,now"},
+					} {
+						vs = append(vs, variant{name: v.name + "-" + extra.name, lib: v.lib, args: append(append([]string{}, v.args...), extra.arg)})
 					}
 				}
 			}
 		}
 	}
 	return vs
+}
+
+// variantOf is the variant of GNU ld of that name.
+func variantOf(tb testing.TB, name string) variant {
+	for _, v := range variants() {
+		if v.name == name {
+			return v
+		}
+	}
+	tb.Fatal("no variant " + name)
+	return variant{}
 }
 
 // make links the variant.

@@ -96,6 +96,9 @@ func (t *task) find(ctx context.Context) error {
 	}
 	t.stale(l.l, res.Family)
 	p := t.r.o.Policy
+	if t.r.o.Version != "" {
+		p.MinAge, p.Settle = 0, 0 // who names a version does not want to wait for it
+	}
 	t.rel, err = fetch.Select(l.l, res.Family, fetch.Policy{
 		Prefer: p.Prefer, Series: p.Series, Version: t.r.o.Version, MinAge: p.MinAge, Settle: p.Settle, Deny: p.Deny, Now: t.r.o.Now(),
 	})

@@ -161,7 +161,10 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	if t.r.o.NoInstall {
 		return nil
 	}
-	if err := t.slot.Activate(ctx, name, "update"); err != nil {
+	err := t.slot.Activate(ctx, name, "update")
+	if errorsAs[*store.RecordError](err) {
+		t.r.o.Log.Warn("it is active, but that could not be recorded", "error", err)
+	} else if err != nil {
 		return err
 	}
 	cur, err := t.slot.Current()

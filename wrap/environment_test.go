@@ -99,7 +99,7 @@ func TestEnvSh(t *testing.T) {
 	}
 }
 
-func TestEnvCshAndFish(t *testing.T) {
+func TestEnvOfOtherShells(t *testing.T) {
 	prefix := environmentPrefix(t)
 	for shell, file := range map[string]string{"tcsh": "env.csh", "fish": "env.fish"} {
 		t.Run(shell, func(t *testing.T) {
@@ -115,6 +115,15 @@ func TestEnvCshAndFish(t *testing.T) {
 			checkSourcing(t, args, source+"; env; echo '====='; "+source+"; env")
 		})
 	}
+}
+
+func TestEnvNu(t *testing.T) {
+	nu, err := exec.LookPath("nu")
+	if err != nil {
+		t.Skip("no nu here: Debian has no package of it, its own releases do")
+	}
+	source := "source " + environmentPrefix(t) + "/etc/env.nu; ^env | print"
+	checkSourcing(t, []string{nu, "-n"}, source+"; print '====='; "+source)
 }
 
 func TestProfile(t *testing.T) {

@@ -184,7 +184,7 @@ var envWord = regexp.MustCompile(`^([^ \t]+)([ \t]*)`)
 
 // parseEnv finds the command in the argument of env. The options known are those
 // that change what the command sees: -i, -u, -C, assignments and -S; with another,
-// or with a quoted command, ok is false.
+// with a quoted command, or with env again, ok is false.
 func parseEnv(arg string) (c envCall, ok bool) {
 	c.plain = true
 	rest, value := arg, false
@@ -210,7 +210,7 @@ func parseEnv(arg string) (c envCall, ok bool) {
 			}
 		case kind == envCommand:
 			c.command, c.after = word, rest[len(word):]
-			return c, !splitSpecial.MatchString(word)
+			return c, !splitSpecial.MatchString(word) && !isEnv(word)
 		case kind == envUnknown:
 			return c, false
 		default:

@@ -167,21 +167,19 @@ func configScriptLines(file string, lines []string, r *leak) []string {
 	return out
 }
 
-// configScriptRest puts ${prefix} for the old prefix in a plain or doubly
-// quoted assignment, the forms in which the shell expands it.
+// shellAssignment is a plain or doubly quoted value, the forms in which the
+// shell expands a variable, of which nothing else is to be expanded.
+var shellAssignment = regexp.MustCompile("^([A-Za-z_][A-Za-z0-9_]*=\"?)(/[^'`$ ;#\\\\]*)$")
+
+// configScriptRest puts ${prefix} for the old prefix in an assignment.
 func configScriptRest(line, prefix string) string {
-	name, value, ok := strings.Cut(line, "=")
-	if !ok || !plainName.MatchString(name) || strings.ContainsAny(name, ".+-") || strings.ContainsAny(value, "'`$ ;#\\") {
+	m := shellAssignment.FindStringSubmatch(line)
+	if m == nil {
 		return line
 	}
-	quote := ""
-	if strings.HasPrefix(value, `"`) {
-		quote = `"`
+	rest, ok := strings.CutPrefix(m[2], prefix)
+	if !ok || rest != "" && !strings.ContainsRune("/\"\r\n", rune(rest[0])) {
+		return line
 	}
-	rest, ok := cutDir(strings.TrimRight(value[len(quote):], "\r\n"), prefix)
-	if text, quoted := strings.CutSuffix(rest, quote); ok || quoted && text == "" {
-		end := value[len(quote)+len(prefix)+len(rest):]
-		return name + "=" + quote + "${prefix}" + rest + end
-	}
-	return line
+	return m[1] + "${prefix}" + rest
 }

@@ -28,7 +28,9 @@ func sym(name, target string) manifest.File {
 	return manifest.File{Path: name, Kind: manifest.Symlink, Link: target}
 }
 
-func dir(name string) manifest.File { return manifest.File{Path: name, Kind: manifest.Dir, Mode: 0o755} }
+func dir(name string) manifest.File {
+	return manifest.File{Path: name, Kind: manifest.Dir, Mode: 0o755}
+}
 
 func hard(name, first string) manifest.File {
 	return manifest.File{Path: name, Kind: manifest.Regular, Mode: 0o755, Same: first}

@@ -137,6 +137,7 @@ func FuzzEdit(f *testing.F) {
 		"#!/opt/python/cp312-cp312/bin/python3.12\nx", "#! /__w/a/env -S -i A=b /opt/x/bash -e\r\n\x00",
 		"#!/usr/bin/env -Spython3 -E -s", "#!@P@\n", "#!/x/y  \t", "#!/opt/p/bin/perl -s$x \"\\\n",
 		"prefix=/__w/a/stage/lib\nlibdir=/__w/a/stage/lib/lib\n", "#!/bin/sh\nprefix=\"/opt/rocm\"\nx=\"/opt/rocm/lib\"\n",
+		"#!/x/env env x\n", "#!sh\nprefix=/opt/rocm\n0=",
 		"set(X \"/__w/b/stage/lib\")\nfunction(f)\n", "--rocm-path=/opt/rocm-7.1/\n",
 	} {
 		f.Add(in, true)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -51,6 +52,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return a.code
 	}
+	// An error about one flag comes before the flags behind it were read.
+	a.json = a.json || slices.Contains(args, "--json")
 	return a.fail(err)
 }
 
@@ -88,9 +91,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 		a.listCmd(), a.updateCmd(), a.repackCmd(), a.auditCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
 		a.daemonCmd(), a.demoCmd(), a.configCmd(), a.versionCmd(),
 	)
-	for _, c := range root.Commands() {
-		wrapArgs(c)
-	}
+	wrapArgs(root)
 	return root
 }
 

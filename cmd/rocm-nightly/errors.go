@@ -10,7 +10,6 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
-	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
@@ -64,12 +63,9 @@ func exitCode(err error) int {
 
 // hint says what to try, where that is known and the error does not say it.
 func hint(err error) string {
-	var locked *store.LockedError
 	var mismatch *release.MismatchError
 	var badUsage *usageError
 	switch {
-	case errors.As(err, &locked):
-		return "wait for it to end, or look at it with: ps -p " + fmt.Sprint(locked.Holder.PID)
 	case errors.As(err, &mismatch):
 		return "the bytes are not those that were asked for: check the digest, and fetch the tarball again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -193,7 +193,8 @@ func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefi
 		return nil, err
 	}
 	name := path.Base(u.Path)
-	spool := filepath.Join(filepath.Dir(abs), fmt.Sprintf(".%s.download-%x", filepath.Base(abs), sha256.Sum256([]byte(u.String())))[:80])
+	id := sha256.Sum256([]byte(u.String()))
+	spool := filepath.Join(filepath.Dir(abs), fmt.Sprintf(".%s.download-%x", filepath.Base(abs), id[:8]))
 	dl, err := client.Download(ctx, release.Release{Name: name, URL: u.String()}, spool)
 	if err != nil {
 		return nil, err

@@ -21,12 +21,13 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
-// Scripts have four commands of their own:
+// Scripts have five commands of their own:
 //
 //	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
 //	serve                              serve $WORK/amd; $URL is the index
 //	config [FILE]                      write config.yaml for $URL, then FILE's lines
 //	corrupt MODE FILE                  truncate, flip, html or replace a file
+//	readlink LINK TARGET               compare where a link points
 func TestScripts(t *testing.T) {
 	nights := &nightCache{dir: t.TempDir(), made: map[string]string{}}
 	testscript.Run(t, testscript.Params{
@@ -34,10 +35,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"night":   nights.night,
-			"serve":   serveNights,
-			"config":  writeConfig,
-			"corrupt": corrupt,
+			"night":    nights.night,
+			"serve":    serveNights,
+			"config":   writeConfig,
+			"corrupt":  corrupt,
+			"readlink": readlink,
 		},
 	})
 }
@@ -152,4 +154,15 @@ func corrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.WriteFile(name, data, 0o644))
 	ts.Check(os.Chtimes(name, fi.ModTime(), fi.ModTime()))
+}
+
+func readlink(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: readlink LINK TARGET")
+	}
+	to, err := os.Readlink(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if (to == args[1]) == neg {
+		ts.Fatalf("%s points to %s", args[0], to)
+	}
 }

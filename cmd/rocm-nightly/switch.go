@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,10 @@ func (a *app) switchSlot(args []string, do func(*store.Slot) (from, to *store.Ge
 		return err
 	}
 	from, to, err := do(sl)
-	if err != nil {
+	var unrecorded *store.RecordError
+	if errors.As(err, &unrecorded) {
+		a.log(a.stderr).Warn("it is active, but that could not be recorded", "error", err)
+	} else if err != nil {
 		return err
 	}
 	s := switched{Schema: 1, Slot: sl.Name(), To: to.Name, Prefix: to.Dir}
