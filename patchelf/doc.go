@@ -11,9 +11,11 @@
 //     kept true where they exist and are not needed where they do not, nor is
 //     a program-header table at the start of the file.
 //   - Only bytes that no header owns are given away. Instructions and data
-//     stay where they are; of existing content only .interp and whole notes
-//     directly behind the program-header table may move, to make room for one
-//     more program header. The table itself never moves.
+//     stay where they are. Of existing content only what lies directly behind
+//     the program-header table may move, to make room for one more program
+//     header: .interp, whole notes, and the hash and symbol tables that only
+//     the dynamic section refers to. The program-header table never moves. The
+//     dynamic section moves only where it has no entry to spare.
 //   - A string that anything else refers to, wholly or by its tail, is left
 //     alone. Where it is not known what refers to the table, nothing in it is
 //     overwritten.
@@ -22,7 +24,9 @@
 //     was.
 //   - Asking for what is already there writes nothing, and does not open the
 //     file for writing. The same edit of the same bytes gives the same bytes.
-//   - Writes are ordered so that the file loads after each of them.
+//   - Writes are ordered so that the file loads after each of them, but for
+//     the rare file in which a hash or symbol table makes way for a program
+//     header: between two writes, that one does not.
 //   - EditPath keeps the inode (hard links stay links), the mode and the
 //     modification time.
 //

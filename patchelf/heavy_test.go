@@ -134,3 +134,26 @@ func resolves(path string) string {
 	}
 	return strings.Join(keep, "\n")
 }
+
+// TestGoProgram: Go's own linker puts the section headers behind the program
+// headers, where they make way.
+func TestGoProgram(t *testing.T) {
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte("package main\nimport \"os\"\nfunc main() { os.Exit(46) }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-buildmode=pie", "-o", path, source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, p := range []string{longPath, "/x", longPath + longPath} {
+		res := mustEdit(t, path, Edit{RunPath: &p, Tag: RPath})
+		if code, out := runs(t, path, false); code != 46 {
+			t.Fatalf("%s: exit %d: %s", res.How, code, out)
+		}
+		clean(t, path)
+		t.Log(res.How)
+	}
+}

@@ -13,7 +13,7 @@ import (
 func TestDamagedHeaders(t *testing.T) {
 	rounds := 60
 	if os.Getenv("PATCHELF_LONG") != "" {
-		rounds = 2000
+		rounds = 1000
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var plans, refusals, malformed int

@@ -8,18 +8,19 @@ import (
 // planner works an edit out on copies of the headers. What differs from the
 // file at the end becomes the writes of a Plan.
 type planner struct {
-	f      *File
-	phdrs  []phdr
-	shdrs  []shdr
-	dyns   []dyn // all of PT_DYNAMIC that is usable, DT_NULLs included
-	owners []owner
-	was    []shdr // section headers as they are
-	size   int64  // of the file, as it becomes
-	refs   *refs
-	writes []write
-	how    []string
-	newDyn []byte // content of the dynamic section where it moves
-	moved  []move // sections whose address changed, for their symbols
+	f        *File
+	phdrs    []phdr
+	shdrs    []shdr
+	dyns     []dyn // all of PT_DYNAMIC that is usable, DT_NULLs included
+	owners   []owner
+	was      []shdr // section headers as they are
+	size     int64  // of the file, as it becomes
+	refs     *refs
+	writes   []write
+	how      []string
+	newDyn   []byte // content of the dynamic section where it moves
+	newShdrs []byte // the section headers where they move
+	moved    []move // sections whose address changed, for their symbols
 }
 
 func newPlanner(f *File) (*planner, error) {

@@ -42,6 +42,9 @@ func (p *planner) headerSlot(blobs []blob) (slot, error) {
 		if ok {
 			return slot{remove: -1, moves: moves, how: "notes behind the program headers moved"}, nil
 		}
+		if p.shdrsBehind(lo, lo+size) {
+			return slot{remove: -1, moves: []blob{p.moveShdrs()}, how: "section headers behind the program headers moved"}, nil
+		}
 	}
 	if self >= 0 && p.f.Type == elf.ET_EXEC { // its addresses are absolute: l_addr is 0
 		return slot{remove: self, how: "over PT_PHDR"}, nil
@@ -99,6 +102,28 @@ func (p *planner) slack(lo, hi uint64) bool {
 	}
 	p.extend(i, more)
 	return true
+}
+
+// shdrsBehind tells whether the section headers, and nothing else, are in the
+// way of [lo, hi) behind the table: Go's linker puts them there.
+func (p *planner) shdrsBehind(lo, hi uint64) bool {
+	others := func(o *owner) bool { return o.kind == ownLoad || o.kind == ownShdrs }
+	if p.f.shnum == 0 || p.f.shoff < lo || p.f.shoff >= hi || p.owned(lo, hi, others) || !p.padding(lo, p.f.shoff) {
+		return false
+	}
+	end := p.f.shoff + uint64(p.f.shnum*p.f.shdrSize())
+	return p.covering(p.f.phoff, hi) >= 0 && (end >= hi || p.padding(end, hi))
+}
+
+// moveShdrs makes the section headers a blob. Nothing that loads needs them.
+func (p *planner) moveShdrs() blob {
+	p.newShdrs = make([]byte, len(p.was)*p.f.shdrSize())
+	return blob{data: p.newShdrs, alignment: 8, place: func(off, _ uint64) error {
+		b := make([]byte, p.f.word())
+		p.f.put(b, off)
+		p.put(stepTail, uint64(24+2*p.f.word()), b)
+		return nil
+	}}
 }
 
 // insert puts a PT_LOAD right behind the last one, so that they stay

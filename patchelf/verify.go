@@ -56,7 +56,7 @@ func sameBut(f, g *File, w wanted) error {
 		return refuse("the result would have the interpreter %q", g.Interp)
 	case g.Soname != f.Soname, !slices.Equal(g.Needed, f.Needed):
 		return refuse("the result would have another DT_SONAME or DT_NEEDED")
-	case g.Type != f.Type, g.Machine != f.Machine, g.shnum != f.shnum, g.phoff != f.phoff, g.shoff != f.shoff:
+	case g.Type != f.Type, g.Machine != f.Machine, g.shnum != f.shnum, g.phoff != f.phoff, g.shstrndx != f.shstrndx:
 		return refuse("the result would have another ELF header")
 	}
 	return nil
@@ -97,30 +97,45 @@ func keptStrings(f *File, p *Plan, r *refs) error {
 }
 
 // keptImage checks that what is loaded stays where it is: every PT_LOAD of f
-// is one of g, at most longer, and one more at most.
+// is one of g, at most longer and not into the page of the next. One more may
+// come, behind all others in the file and, on pages of its own, in memory.
 func keptImage(f, g *File) error {
-	var was, is []phdr
-	for _, s := range f.phdrs {
-		if s.load() {
-			was = append(was, s)
-		}
-	}
-	for _, s := range g.phdrs {
-		if s.load() {
-			is = append(is, s)
-		}
-	}
+	was, is := loads(f), loads(g)
 	if len(is) > len(was)+1 || len(is) < len(was) {
 		return refuse("the result would have %d PT_LOADs, not %d", len(is), len(was))
 	}
+	page := pageSize(f.phdrs)
 	for i, s := range was {
 		t := is[i]
 		longer := t.filesz >= s.filesz && t.memsz-t.filesz == s.memsz-s.filesz && (t.filesz == s.filesz || s.filesz == s.memsz)
 		if t.off != s.off || t.vaddr != s.vaddr || t.flags != s.flags || t.alignment != s.alignment || !longer {
 			return refuse("the result would load PT_LOAD %d differently", i)
 		}
+		for _, o := range is {
+			if t.filesz > s.filesz && o.vaddr > s.vaddr && t.vend() > o.vaddr&^(page-1) {
+				return refuse("the result would extend PT_LOAD %d into the page of another", i)
+			}
+			if len(is) > len(was) && up(t.vend(), page) > is[len(was)].vaddr {
+				return refuse("the result would add a PT_LOAD that is not above PT_LOAD %d", i)
+			}
+		}
+	}
+	if len(is) > len(was) {
+		if n := is[len(was)]; n.off < uint64(f.size) || n.vaddr%page != n.off%page || n.alignment != page {
+			return refuse("the result would add a PT_LOAD that shares bytes or is misaligned")
+		}
 	}
 	return nil
+}
+
+func loads(f *File) []phdr {
+	var ps []phdr
+	for _, p := range f.phdrs {
+		if p.load() {
+			ps = append(ps, p)
+		}
+	}
+	return ps
 }
 
 // verdict is a rule and how a file breaks it ("" if it does not).

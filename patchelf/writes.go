@@ -49,14 +49,7 @@ func (p *planner) finish() ([]write, error) {
 		return nil, err
 	}
 	p.finishDyns()
-	size := uint64(p.f.shdrSize())
-	for i := range p.shdrs {
-		if p.shdrs[i] != p.was[i] {
-			b := make([]byte, size)
-			p.f.putShdr(b, p.shdrs[i])
-			p.put(stepSections, p.f.shoff+uint64(i)*size, b)
-		}
-	}
+	p.finishShdrs()
 	for _, m := range p.moved {
 		if err := p.moveSymbols(m); err != nil {
 			return nil, err
@@ -107,6 +100,20 @@ func (p *planner) finishPhdrs() error {
 	}
 	p.put(stepHeaders, at, append(b, table...))
 	return nil
+}
+
+// finishShdrs writes the section headers that change, or all where they move.
+func (p *planner) finishShdrs() {
+	size := uint64(p.f.shdrSize())
+	for i := range p.shdrs {
+		if p.newShdrs != nil {
+			p.f.putShdr(p.newShdrs[uint64(i)*size:], p.shdrs[i])
+		} else if p.shdrs[i] != p.was[i] {
+			b := make([]byte, size)
+			p.f.putShdr(b, p.shdrs[i])
+			p.put(stepSections, p.f.shoff+uint64(i)*size, b)
+		}
+	}
 }
 
 // finishDyns writes the words of the dynamic section that change, in one

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 ./scripts/tools.sh
 
-if corpus=$(./scripts/corpus.sh | tail -n 1) && [ -f "$corpus" ]; then
+if corpus=$(./scripts/corpus.sh | tail -n 1) && [ -f "$corpus" ] && ./scripts/corpus.sh --night 10.2.0a20261001 >/dev/null; then
 	export ROCM_NIGHTLY_CORPUS_TARBALL=$corpus
 else
 	echo "test: the corpus could not be built; tests that need it are skipped" >&2

@@ -1,6 +1,10 @@
 package wrap
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -59,5 +63,37 @@ func TestLeakedPaths(t *testing.T) {
 				t.Errorf("not idempotent: %q", again)
 			}
 		})
+	}
+}
+
+// What the rules write means the same to the programs that read it.
+func TestRewrittenFilesWork(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "moved here")
+	s := NewScripts(ScriptOptions{})
+	for name, text := range map[string]string{
+		"lib/rocm_sysdeps/lib/pkgconfig/z.pc": "prefix=/__w/a/stage/lib/rocm_sysdeps\nincludedir=/__w/a/stage/lib/rocm_sysdeps/include\nName: z\nDescription: z\nVersion: 1\nCflags: -I${includedir}\n",
+		"bin/z-config":                        "#!/bin/sh\nprefix=/__w/a\nlibdir=\"/__w/a/lib\"\necho \"$libdir\"\n",
+	} {
+		out, _, err := s.Edit(name, 0o755, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := filepath.Join(base, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, out, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, code := run(t, exec.Command(filepath.Join(base, "bin/z-config"))); code != 0 || out != base+"/lib\n" {
+		t.Errorf("z-config: %d %q", code, out)
+	}
+	pc, err := exec.LookPath("pkg-config")
+	if err != nil {
+		t.Skip("no pkg-config here: Debian has it in the package pkg-config")
+	}
+	cmd := exec.Command(pc, "--variable=includedir", "z")
+	cmd.Env = []string{"PKG_CONFIG_PATH=" + base + "/lib/rocm_sysdeps/lib/pkgconfig"}
+	out, code := run(t, cmd)
+	if got := filepath.Clean(strings.ReplaceAll(strings.TrimSpace(out), `\`, "")); code != 0 || got != base+"/lib/rocm_sysdeps/include" {
+		t.Errorf("pkg-config: %d %q", code, out)
 	}
 }
