@@ -143,7 +143,7 @@ func TestNotRegularFiles(t *testing.T) {
 // TestPayloadStays: a file with something appended is edited where nothing
 // needs to grow.
 func TestPayloadStays(t *testing.T) {
-	b, err := os.ReadFile(variantOf(t, "bfd-exec-37").make(t))
+	b, err := os.ReadFile(variantOf(t, "bfd-exec-36").make(t))
 	if err != nil {
 		t.Fatal(err)
 	}

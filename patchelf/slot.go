@@ -115,7 +115,8 @@ func (p *planner) shdrsBehind(lo, hi uint64) bool {
 	return p.covering(p.f.phoff, hi) >= 0 && (end >= hi || p.padding(end, hi))
 }
 
-// moveShdrs makes the section headers a blob. Nothing that loads needs them.
+// moveShdrs makes the section headers a blob. Nothing that loads needs them,
+// so e_shoff may change as soon as they are in their new place.
 func (p *planner) moveShdrs() blob {
 	p.newShdrs = make([]byte, len(p.was)*p.f.shdrSize())
 	return blob{data: p.newShdrs, alignment: 8, place: func(off, _ uint64) error {

@@ -117,15 +117,6 @@ func TestEnvOfOtherShells(t *testing.T) {
 	}
 }
 
-func TestEnvNu(t *testing.T) {
-	nu, err := exec.LookPath("nu")
-	if err != nil {
-		t.Skip("no nu here: Debian has no package of it, its own releases do")
-	}
-	source := "source " + environmentPrefix(t) + "/etc/env.nu; ^env | print"
-	checkSourcing(t, []string{nu, "-n"}, source+"; print '====='; "+source)
-}
-
 func TestProfile(t *testing.T) {
 	prefix := environmentPrefix(t)
 	source := ". " + prefix + "/etc/profile.d/rocm-nightly.sh; env"

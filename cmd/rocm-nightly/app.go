@@ -192,7 +192,7 @@ func (a *app) log(w io.Writer) *slog.Logger {
 	if a.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{
+	return slog.New(tint.NewTextHandler(w, &tint.Options{
 		Level: level, NoColor: !terminal(a.stderr) || a.getenv("NO_COLOR") != "", TimeFormat: time.TimeOnly,
 	}))
 }
