@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -109,7 +108,7 @@ type patcher struct {
 
 func (p *patcher) edit(e wrap.RunPathEdit) error {
 	f := p.byPath[e.Path]
-	res, err := patchelf.EditPath(filepath.Join(p.m.dir, filepath.FromSlash(e.Path)), e.Edit)
+	res, err := patchelf.EditIn(p.m.root, e.Path, e.Edit)
 	var refused *patchelf.RefusedError
 	if errors.As(err, &refused) {
 		p.mu.Lock()
