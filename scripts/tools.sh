@@ -10,6 +10,8 @@ missing=""
 for pair in $want; do
 	command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
+# A compiler without the headers of libc is half a compiler.
+[ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
 [ -n "$missing" ] || exit 0
 
 sudo=""
