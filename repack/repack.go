@@ -113,6 +113,9 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
+	if len(e.Findings) == 0 {
+		return "the audit refused the tree"
+	}
 	f := e.Findings[0]
 	more := ""
 	if n := len(e.Findings) - 1; n > 0 {

@@ -100,8 +100,9 @@ func (s *staging) commit(dir string) error {
 	if err := unix.Syncfs(int(s.lock.Fd())); err != nil {
 		return fmt.Errorf("flush to disk: %w", err)
 	}
-	if err := os.Rename(s.dir, dir); err != nil {
-		return err
+	// rename(2) takes the place of an empty directory; os.Rename would not.
+	if err := unix.Rename(s.dir, dir); err != nil {
+		return &os.LinkError{Op: "rename", Old: s.dir, New: dir, Err: err}
 	}
 	parent, err := os.Open(filepath.Dir(dir))
 	if err != nil {

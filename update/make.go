@@ -2,12 +2,10 @@ package update
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
@@ -230,15 +228,6 @@ func (t *task) sweepSpool() {
 	}
 }
 
-// ReadRecord decodes a run record.
-func ReadRecord(b []byte) (*Record, error) {
-	var r Record
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("read run record: %w", err)
-	}
-	return &r, nil
-}
-
 // Age is how long ago a version's night was, for people: "2 days".
 func Age(v release.Version, now time.Time) string {
 	d, ok := v.Date()
@@ -251,6 +240,6 @@ func Age(v release.Version, now time.Time) string {
 	case days == 1:
 		return "1 day"
 	default:
-		return strings.TrimSpace(fmt.Sprintf("%d days", days))
+		return fmt.Sprintf("%d days", days)
 	}
 }

@@ -1,0 +1,285 @@
+package update
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/fetch"
+	"github.com/rocm-nightly/rocm-nightly/internal/demo"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// world is AMD's side and ours: a directory that is served, and a store.
+type world struct {
+	t         *testing.T
+	amd, root string
+	tarballs  atomic.Int64 // requests for tarballs
+	broken    atomic.Bool  // tarballs end early
+	o         Options
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, amd: t.TempDir(), root: filepath.Join(t.TempDir(), "root")}
+	handler, err := demo.Handler(w.amd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".tar.gz") {
+			w.tarballs.Add(1)
+			if w.broken.Load() && r.Method == http.MethodGet {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		handler.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(server.Close)
+	st, err := store.Open(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.o = Options{
+		Store:    st,
+		Channels: map[string]Channel{"nightly": {Indexes: []string{server.URL + demo.IndexPath}}},
+		Installs: []Install{{Target: "gfx1151", Channel: "nightly", Keep: 3}},
+		Policy:   Policy{Prefer: "version", StaleAfter: 96 * time.Hour},
+		Client: func(insecure bool, event func(fetch.Event)) (*fetch.Client, error) {
+			return fetch.New(fetch.Options{Retries: -1, Event: event})
+		},
+	}
+	return w
+}
+
+// publish adds a night that is so many days old.
+func (w *world) publish(version string, daysAgo int) string {
+	w.t.Helper()
+	path, err := demo.Night(context.Background(), w.amd, demo.NightOptions{Version: version, Date: time.Now().AddDate(0, 0, -daysAgo)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// run runs the pipeline and returns what became of the one install.
+func (w *world) run(change ...func(*Options)) *Outcome {
+	w.t.Helper()
+	o := w.o
+	for _, c := range change {
+		c(&o)
+	}
+	rep, err := Run(context.Background(), o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(rep.Installs) != 1 || rep.Exit != rep.Installs[0].Exit {
+		w.t.Fatalf("%+v", rep)
+	}
+	return rep.Installs[0]
+}
+
+func (w *world) active() string {
+	w.t.Helper()
+	to, err := os.Readlink(filepath.Join(w.root, "slots/nightly-gfx1151/current"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(to)
+}
+
+func TestUpToDateMeansNoDownload(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 1)
+	out := w.run()
+	if out.Exit != 0 || !out.Changed || out.From != "" || out.To != "10.2.0a20260929" || out.Verified == nil || out.Audit == nil {
+		t.Fatalf("%+v", out)
+	}
+	before := w.tarballs.Load()
+	out = w.run()
+	if out.Exit != 0 || out.Changed || out.To != "10.2.0a20260929" || w.tarballs.Load() != before {
+		t.Errorf("%+v after %d requests", out, w.tarballs.Load()-before)
+	}
+}
+
+func TestOlderIsNotTakenUnlessAsked(t *testing.T) {
+	w := newWorld(t)
+	newer := w.publish("10.2.0a20260930", 1)
+	w.run()
+	if err := os.Remove(newer); err != nil {
+		t.Fatal(err)
+	}
+	w.publish("10.2.0a20260929", 2)
+	if out := w.run(); out.Changed || out.Exit != 0 || w.active() != "10.2.0a20260930" {
+		t.Errorf("%+v", out)
+	}
+	if out := w.run(func(o *Options) { o.Policy.AllowDowngrade = true }); !out.Changed || w.active() != "10.2.0a20260929" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// An interrupted download keeps its segments; damaged bytes are thrown away.
+func TestWhatIsKeptOfADownload(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 2)
+	w.run()
+	path := w.publish("10.2.0a20260930", 1)
+	spool := w.o.Store.SpoolDir("nightly", filepath.Base(path))
+	w.broken.Store(true)
+	if out := w.run(); out.Exit != ExitFailed || w.active() != "10.2.0a20260929" {
+		t.Errorf("%+v", out)
+	}
+	if _, err := os.Stat(filepath.Join(spool, "state.json")); err != nil {
+		t.Errorf("the spool of an interrupted download is gone: %v", err)
+	}
+	w.broken.Store(false)
+
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte{}, whole...)
+	damaged[len(damaged)-6] ^= 1
+	if err := os.WriteFile(path, damaged, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run(); out.Exit != ExitFailed || w.active() != "10.2.0a20260929" {
+		t.Errorf("%+v", out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(spool, "0*")); len(left) > 0 {
+		t.Errorf("damaged segments were kept: %v", left)
+	}
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run(); out.Exit != 0 || w.active() != "10.2.0a20260930" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// A run that died between committing a generation and activating it is
+// finished by the next, without a download.
+func TestAGenerationThatWasNotActivatedIsFinished(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 1)
+	w.run()
+	if err := os.Remove(filepath.Join(w.root, "slots/nightly-gfx1151/current")); err != nil {
+		t.Fatal(err)
+	}
+	before := w.tarballs.Load()
+	if out := w.run(); out.Exit != 0 || !out.Changed || w.active() != "10.2.0a20260929" || w.tarballs.Load() != before {
+		t.Errorf("%+v after %d requests", out, w.tarballs.Load()-before)
+	}
+}
+
+func TestDryRunTouchesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 1)
+	out := w.run(func(o *Options) { o.DryRun = true })
+	if !out.Changed || out.To != "10.2.0a20260929" || !strings.Contains(out.Message, "would download") {
+		t.Errorf("%+v", out)
+	}
+	if _, err := os.Stat(w.root); err == nil {
+		t.Error("something was made")
+	}
+}
+
+func TestPruneKeepsTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.o.Installs[0].Keep = 2
+	for i, v := range []string{"10.2.0a20260927", "10.2.0a20260928", "10.2.0a20260929", "10.2.0a20260930"} {
+		w.publish(v, 4-i)
+		w.run()
+	}
+	entries, err := os.ReadDir(filepath.Join(w.root, "slots/nightly-gfx1151/generations"))
+	if err != nil || len(entries) != 2 || entries[0].Name() != "10.2.0a20260929" {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestTwoRunsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	lock, err := w.o.Store.LockRun(context.Background(), "prune")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	_, err = Run(context.Background(), w.o)
+	var locked *store.LockedError
+	if !errors.As(err, &locked) || locked.Holder.What != "prune" || locked.Holder.PID != os.Getpid() {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAutoIsTheGPUsOfThisMachine(t *testing.T) {
+	o := Options{Installs: []Install{{Target: gfx.Auto, Channel: "nightly"}, {Target: "gfx1100", Channel: "nightly"}}}.withDefaults()
+	node := func(v string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("gfx_target_version " + v + "\n")}
+	}
+	o.Sys = fstest.MapFS{
+		"class/kfd/kfd/topology/nodes/1/properties": node("110000"),
+		"class/kfd/kfd/topology/nodes/2/properties": node("110501"),
+	}
+	got, err := o.expand()
+	if err != nil || len(got) != 2 || got[0].Target != "gfx1100" || got[1].Target != "gfx1151" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	o.Sys = fstest.MapFS{}
+	var usage *UsageError
+	if _, err := o.expand(); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--arch") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestGravestExitCode(t *testing.T) {
+	order := []int{ExitOK, ExitStale, ExitFailed, ExitRefused, ExitNewBytes}
+	for i, a := range order {
+		for j, b := range order {
+			if got := gravest(a, b); got != order[max(i, j)] {
+				t.Errorf("of %d and %d: %d", a, b, got)
+			}
+		}
+	}
+}
+
+func TestExitOf(t *testing.T) {
+	for _, tt := range []struct {
+		want int
+		err  error
+	}{
+		{ExitFailed, errors.New("x")},
+		{ExitRefused, &repack.RefusedError{}},
+		{ExitRefused, fmt.Errorf("wrapped: %w", errRefusedBefore)},
+		{ExitNewBytes, &release.MismatchError{Want: release.Expectation{Source: ledgerSource}}},
+		{ExitFailed, &release.MismatchError{Want: release.Expectation{Source: "--digest"}}},
+	} {
+		if got := exitOf(tt.err); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	v, err := release.ParseVersion("10.2.0a20260930")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2026, 9, 30, 12, 0, 0, 0, time.UTC)
+	for after, want := range map[time.Duration]string{0: "today", 24 * time.Hour: "1 day", 72 * time.Hour: "3 days"} {
+		if got := Age(v, day.Add(after)); got != want {
+			t.Errorf("after %v: %q", after, got)
+		}
+	}
+}
