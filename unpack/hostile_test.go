@@ -146,7 +146,7 @@ func TestBombIsRefused(t *testing.T) {
 		pw.CloseWithError(io.ErrClosedPipe)
 	}()
 	root, _ := openRoot(t)
-	_, err := Tree(context.Background(), pr, root, Options{})
+	_, err := Tree(context.Background(), pr, root, Options{Limits: Limits{ratioFrom: 8 << 20}})
 	pr.Close()
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "bomb") {
 		t.Errorf("error %v", err)

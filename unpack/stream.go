@@ -23,14 +23,14 @@ const (
 // own goroutine, so that fetching and hashing the source run beside inflating,
 // and remembers what is needed to tell whether the archive was complete.
 type stream struct {
-	ahead *readAhead
-	gz    *gzip.Reader
-	ratio float64
-	out   int64 // bytes decompressed
-	zeros int64 // NUL bytes at the end of what has been decompressed
+	ahead  *readAhead
+	gz     *gzip.Reader
+	limits Limits
+	out    int64 // bytes decompressed
+	zeros  int64 // NUL bytes at the end of what has been decompressed
 }
 
-func newStream(ctx context.Context, r io.Reader, ratio float64) (*stream, error) {
+func newStream(ctx context.Context, r io.Reader, limits Limits) (*stream, error) {
 	ahead := newReadAhead(ctx, r)
 	buffered := bufio.NewReaderSize(ahead, 64<<10)
 	head, err := buffered.Peek(512)
@@ -47,7 +47,7 @@ func newStream(ctx context.Context, r io.Reader, ratio float64) (*stream, error)
 		ahead.Close()
 		return nil, fmt.Errorf("unpack: read the gzip header: %w", truncated(err))
 	}
-	return &stream{ahead: ahead, gz: gz, ratio: ratio}, nil
+	return &stream{ahead: ahead, gz: gz, limits: limits}, nil
 }
 
 // notGzip explains what the stream is when it is not gzip.
@@ -74,8 +74,8 @@ func notGzip(head []byte) error {
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.gz.Read(p)
 	s.count(p[:n])
-	if s.out > ratioGrace && float64(s.out) > s.ratio*float64(s.ahead.taken()) {
-		return n, fmt.Errorf("%w: more than %.0f bytes out for each byte in, as a decompression bomb has (raise unpack.max_ratio if this is right)", ErrRefused, s.ratio)
+	if s.out > s.limits.ratioFrom && float64(s.out) > s.limits.MaxRatio*float64(s.ahead.taken()) {
+		return n, fmt.Errorf("%w: more than %.0f bytes out for each byte in, as a decompression bomb has (raise unpack.max_ratio if this is right)", ErrRefused, s.limits.MaxRatio)
 	}
 	return n, err
 }

@@ -49,6 +49,8 @@ type Limits struct {
 	MaxBytes   int64   // content of all files; default 200 GiB
 	MaxEntries int     // default 1,000,000
 	MaxRatio   float64 // bytes out for each byte in; default 200
+
+	ratioFrom int64 // bytes out from which the ratio is judged; default ratioGrace
 }
 
 const (
@@ -69,6 +71,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.MaxRatio == 0 {
 		l.MaxRatio = defaultMaxRatio
+	}
+	if l.ratioFrom == 0 {
+		l.ratioFrom = ratioGrace
 	}
 	return l
 }
@@ -153,7 +158,7 @@ type unpacker struct {
 
 // read walks the archive and feeds the writers.
 func (u *unpacker) read(r io.Reader) error {
-	s, err := newStream(u.ctx, r, u.o.Limits.MaxRatio)
+	s, err := newStream(u.ctx, r, u.o.Limits)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,8 @@ func (t *task) resolve(l *fetch.Listing) (gfx.Resolution, error) {
 // index that has moved goes on answering with the list of its last day.
 func (t *task) stale(l *fetch.Listing, family string) {
 	after := t.r.o.Policy.StaleAfter
-	if after <= 0 || t.r.o.Version != "" {
+	every := t.in.Channel == "nightly" || t.in.Channel == "dev" // the others publish when they are ready
+	if after <= 0 || !every || t.r.o.Version != "" {
 		return
 	}
 	age, is := fetch.Stale(l, family, after, t.r.o.Now())
