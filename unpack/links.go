@@ -54,6 +54,9 @@ func (u *unpacker) links() error {
 		files[f.Path] = f
 	}
 	for i := range u.late {
+		if err := u.ctx.Err(); err != nil {
+			return err
+		}
 		if l := &u.late[i]; l.hard {
 			if err := u.hardLink(l, byPath, files); err != nil {
 				return &EntryError{l.path, err}
@@ -67,10 +70,14 @@ func (u *unpacker) links() error {
 	return u.symlinks(t)
 }
 
+// maxChain bounds hard links to hard links. An archiver names the first file of
+// an inode each time, so that real chains have one step.
+const maxChain = 40
+
 // hardLink makes l, or turns it into the symlink that it is a hard link to.
 func (u *unpacker) hardLink(l *link, byPath map[string]*link, files map[string]*manifest.File) error {
 	target := l.target
-	for range len(byPath) + 1 {
+	for range maxChain {
 		next, ok := byPath[target]
 		if !ok {
 			break
@@ -126,6 +133,9 @@ func (u *unpacker) symlinks(t *tree) error {
 	for _, l := range u.late {
 		if l.hard || l.path == "" {
 			continue
+		}
+		if err := u.ctx.Err(); err != nil {
+			return err
 		}
 		if _, err := t.resolve(l.path); errors.Is(err, errEscape) {
 			return &EntryError{l.path, fmt.Errorf("%w: link to %q would leave the prefix", ErrRefused, l.target)}

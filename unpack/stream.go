@@ -160,10 +160,7 @@ func (a *readAhead) run(ctx context.Context, r io.Reader) {
 		if buf == nil {
 			buf = make([]byte, readAheadSize)
 		}
-		n, err := io.ReadFull(r, buf)
-		if err == io.ErrUnexpectedEOF {
-			err = io.EOF
-		}
+		n, err := readSome(r, buf)
 		select {
 		case a.full <- piece{buf[:n], err}:
 		case <-ctx.Done():
@@ -173,6 +170,17 @@ func (a *readAhead) run(ctx context.Context, r io.Reader) {
 			return
 		}
 	}
+}
+
+// readSome reads until buf is full or the source ends, and returns the source's
+// own error: io.ReadFull would not tell its end from its failure.
+func readSome(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var k int
+		k, err = r.Read(buf[n:])
+		n += k
+	}
+	return n, err
 }
 
 // Read implements io.Reader.

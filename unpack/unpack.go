@@ -112,9 +112,9 @@ func Tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, 
 	if o.Writers <= 0 {
 		o.Writers = min(runtime.GOMAXPROCS(0), 4)
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, gctx := errgroup.WithContext(ctx)
 	u := &unpacker{
-		ctx: ctx, root: root, o: o,
+		ctx: gctx, root: root, o: o,
 		jobs: make(chan *job), free: make(chan []byte, buffers),
 		kinds: map[string]manifest.Kind{".": manifest.Dir},
 		dirs:  map[string]*manifest.File{},
@@ -132,6 +132,7 @@ func Tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, 
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	u.ctx = ctx // the group's has ended with it
 	if err := u.links(); err != nil {
 		return nil, err
 	}

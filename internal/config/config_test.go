@@ -130,6 +130,9 @@ func TestValidate(t *testing.T) {
 		"channels: {nightly: {indexes: []}}":                    "channels.nightly",
 		"channels: {weekly: {indexes: [{url: 'https://x/'}]}}":  "weekly",
 		"installs: [{target: gfx1151}, {target: GFX1151}]":      "twice",
+		"installs: [{target: gfx1151}, {target: Strix Halo}]":   "twice",
+		"installs: [{target: gforce}]":                          "installs[0].target",
+		"health: {timeout: 5s}":                                 "health.timeout",
 		"installs: [{target: gfx1151, channel: x}]":             "installs[0].channel",
 		"installs: [{target: gfx1151, link: opt}]":              "installs[0].link",
 		"repack: {profile: nix}":                                "interpreter_path",
@@ -139,8 +142,8 @@ func TestValidate(t *testing.T) {
 		"health: {command: [true]}":                             "health.command",
 		"dedup: hardlink":                                       "dedup",
 		"notify: [x]":                                           "notify",
-		"bump: [{name: a, forge: git, url: 'https://me:secret@x/', files: [{path: f, format: nix, target: t, set: {a: b}}]}]": "token_env",
-		"bump: [{name: a, forge: git, url: x, files: [{path: ../f, format: nix, target: t, set: {a: b}}]}]":                   "inside the repository",
+		"bump: [{name: a, forge: git, url: 'https://me:secret@x/', files: [{path: f, format: nix, target: gfx1151, set: {a: b}}]}]": "token_env",
+		"bump: [{name: a, forge: git, url: x, files: [{path: ../f, format: nix, target: gfx1151, set: {a: b}}]}]":                   "inside the repository",
 	} {
 		c := Default()
 		if err := Decode(c, "x", []byte(src)); err != nil {
@@ -167,13 +170,18 @@ func TestLoad(t *testing.T) {
 		}
 		return name
 	}
-	main := write("config.yaml", "keep: {last: 4}\nschedule: '0 1 * * *'\n")
+	main := write("config.yaml", "keep: {last: 4}\nschedule: '0 1 * * *'\ninstalls: [{target: gfx1151, keep: {last: 7}, audit: {refuse: never}, repack: {run_path: runpath}}]\n")
 	write("config.d/20-b.yaml", "schedule: '0 3 * * *'\n")
+	write("config.d/30-c.yaml", "policy: {series: '10.2'}\n")
 	write("config.d/10-a.yaml", "schedule: '0 2 * * *'\n")
 	write("config.d/ignored.txt", "x: y\n")
 	c, files, err := Load(Places{Search: []string{filepath.Join(dir, "none"), main}, DropIns: filepath.Join(dir, "config.d")})
-	if err != nil || c.Keep.Last != 4 || c.Schedule != "0 3 * * *" || len(files) != 3 {
+	if err != nil || c.Keep.Last != 4 || c.Schedule != "0 3 * * *" || len(files) != 4 {
 		t.Fatalf("%+v, %v, %v", c, files, err)
+	}
+	// A drop-in about something else leaves an install's own sections alone.
+	if in := c.Installs[0]; in.Keep.Last != 7 || in.Audit.Refuse != "never" || in.Audit.Scope != "host" || in.Repack.RunPath != "runpath" {
+		t.Errorf("%+v", in)
 	}
 	c, files, err = Load(Places{Search: []string{filepath.Join(dir, "none")}})
 	if err != nil || len(files) != 0 || !reflect.DeepEqual(c, Default()) {

@@ -158,13 +158,13 @@ func (c *Config) inherit(name string, doc ast.Node) error {
 		}
 		var err error
 		if in.Keep != nil {
-			in.Keep, err = over(c.Keep, doc, i, "keep")
+			in.Keep, err = over(in.Keep, c.Keep, doc, i, "keep")
 		}
 		if in.Repack != nil && err == nil {
-			in.Repack, err = over(c.Repack, doc, i, "repack")
+			in.Repack, err = over(in.Repack, c.Repack, doc, i, "repack")
 		}
 		if in.Audit != nil && err == nil {
-			in.Audit, err = over(c.Audit, doc, i, "audit")
+			in.Audit, err = over(in.Audit, c.Audit, doc, i, "audit")
 		}
 		if err != nil {
 			return fmt.Errorf("read config %s: %s", name, yaml.FormatError(err, false, true))
@@ -174,15 +174,15 @@ func (c *Config) inherit(name string, doc ast.Node) error {
 }
 
 // over decodes $.installs[i].key over a copy of base. A section that came
-// from an earlier file is not in doc and stays as it is decoded there.
-func over[T any](base T, doc ast.Node, i int, key string) (*T, error) {
+// from an earlier file is not in doc: it stays the one that is there.
+func over[T any](there *T, base T, doc ast.Node, i int, key string) (*T, error) {
 	at, err := yaml.PathString(fmt.Sprintf("$.installs[%d].%s", i, key))
 	if err != nil {
 		return nil, err
 	}
 	node, err := at.FilterNode(doc)
 	if err != nil || node == nil {
-		return &base, nil
+		return there, nil
 	}
 	if err := yaml.NodeToValue(node, &base, yaml.Strict()); err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 )
 
 // Validate reports everything that makes no sense, each with its key.
@@ -78,9 +80,13 @@ func (c *Config) installs(v *validator) {
 	links := map[string]bool{}
 	for i, in := range c.Installs {
 		key := fmt.Sprintf("installs[%d]", i)
-		v.check(in.Target != "", key+".target", "missing")
+		target, known := gfx.Canonical(in.Target)
+		if in.Target == gfx.Auto {
+			target, known = in.Target, true
+		}
+		v.check(known, key+".target", "%q is no GPU target: use auto, a gfx name, a family, a product name or multiarch", in.Target)
 		v.oneOf(key+".channel", in.Channel, ChannelNames()...)
-		id := in.Channel + " " + strings.ToLower(in.Target)
+		id := in.Channel + " " + target
 		v.check(!seen[id], key, "%s of %s is there twice", in.Target, in.Channel)
 		seen[id] = true
 		if in.Link != "" {
@@ -171,7 +177,8 @@ func (c *Config) bumps(v *validator) {
 			fkey := fmt.Sprintf("%s.files[%d]", key, j)
 			v.check(filepath.IsLocal(f.Path), fkey+".path", "%q is not a path inside the repository", f.Path)
 			v.oneOf(fkey+".format", f.Format, "nix")
-			v.check(f.Target != "", fkey+".target", "missing")
+			_, known := gfx.Canonical(f.Target)
+			v.check(known, fkey+".target", "%q is no GPU target", f.Target)
 			v.check(len(f.Set) > 0, fkey+".set", "missing")
 		}
 	}
@@ -190,6 +197,7 @@ func credentials(s string) bool {
 // later refuses settings that this version cannot honour.
 func (c *Config) later(v *validator) {
 	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
+	v.check(c.Health.Timeout == Default().Health.Timeout, "health.timeout", "is not supported by this version")
 	v.oneOf("dedup", c.Dedup, "auto", "off")
 	v.check(c.KeepTarballs == 0, "keep_tarballs", "is not supported by this version")
 	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
