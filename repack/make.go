@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
@@ -163,7 +164,7 @@ func (m *maker) wrap(ctx context.Context) error {
 func (m *maker) wrapOptions() wrap.Options {
 	o := wrap.Options{
 		Profile: m.o.Profile, FinalPrefix: m.o.FinalPrefix, Target: m.o.Target,
-		Version: m.o.Release.Version.String(), Digest: m.res.Digest.String(),
+		Version: m.version(), Digest: m.res.Digest.String(),
 	}
 	// The wrappers are scripts too: with interpreters of its own, a prefix
 	// must not lean on /bin/sh.
@@ -192,9 +193,9 @@ func (m *maker) describe(context.Context) error {
 	rel := m.o.Release
 	m.res.Manifest = &manifest.Manifest{
 		Schema: manifest.Schema, Digest: m.res.Digest.String(), SRI: m.res.SRI, Size: m.res.Size,
-		Name: rel.Name, Channel: rel.Channel, Family: rel.Family, Version: rel.Version.String(),
+		Name: rel.Name, Channel: rel.Channel, Family: rel.Family, Version: m.version(),
 		Recipe: recipe.String(), Ruleset: wrap.Ruleset, Options: options,
-		Counts: manifest.Count(m.files), Edits: countEdits(m.files), Dropped: m.dropped,
+		Counts: manifest.Count(m.ofTree()), Edits: countEdits(m.files), Dropped: m.dropped,
 	}
 	if m.tree == "" {
 		return nil
@@ -203,6 +204,37 @@ func (m *maker) describe(context.Context) error {
 		return err
 	}
 	return m.writeFile(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) })
+}
+
+// ofTree lists the files that are the tarball's, and the links that it lacked.
+func (m *maker) ofTree() []manifest.File {
+	var files []manifest.File
+	for _, f := range m.files {
+		if m.tree == "" || strings.HasPrefix(f.Path, m.tree+"/") {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// version is the release's, or what the tree says of itself when it came
+// without a name, as through a pipe.
+func (m *maker) version() string {
+	if v := m.o.Release.Version; !v.IsZero() {
+		return v.String()
+	}
+	f, err := m.root.Open(path.Join(m.tree, "share/therock/therock_manifest.json"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	var says struct {
+		Version release.Version `json:"rocm_package_version"`
+	}
+	if err := json.NewDecoder(io.LimitReader(f, 1<<20)).Decode(&says); err != nil {
+		return ""
+	}
+	return says.Version.String()
 }
 
 func countEdits(files []manifest.File) map[string]int {
@@ -235,7 +267,7 @@ func (m *maker) audit(ctx context.Context) error {
 	m.o.Event(Event{Stage: "audit"})
 	report, err := audit.Run(ctx, m.dir, audit.Options{
 		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
-		Version: m.o.Release.Version.String(), Jobs: m.jobs,
+		Version: m.version(), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs,
 	})
 	if err != nil {
 		return err
@@ -251,13 +283,15 @@ func (m *maker) audit(ctx context.Context) error {
 			m.res.Audit.Warnings++
 		}
 	}
-	var base *audit.Report
-	if m.o.Baseline != nil {
-		if base, err = m.o.Baseline(); err != nil {
+	bad := report.Refused(nil, m.o.Audit.Refuse)
+	if len(bad) > 0 && m.o.Baseline != nil {
+		base, err := m.o.Baseline(ctx)
+		if err != nil {
 			return fmt.Errorf("audit what is active, to compare with: %w", err)
 		}
+		bad = report.Refused(base, m.o.Audit.Refuse)
 	}
-	if bad := report.Refused(base, m.o.Audit.Refuse); len(bad) > 0 {
+	if len(bad) > 0 {
 		m.res.Audit.Refused = true
 		return &RefusedError{Findings: bad, Result: &m.res}
 	}

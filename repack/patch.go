@@ -1,12 +1,14 @@
 package repack
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -43,6 +45,7 @@ func (m *maker) patch(ctx context.Context) error {
 		return err
 	}
 	p.twins()
+	slices.SortFunc(m.res.Skips, func(a, b Skip) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason)) })
 	return nil
 }
 
@@ -57,7 +60,6 @@ func (m *maker) readFacts(ctx context.Context) error {
 		if f.ELF == nil {
 			continue
 		}
-		m.res.ELF.Seen++
 		if f.Same != "" {
 			continue
 		}
@@ -73,8 +75,12 @@ func (m *maker) readFacts(ctx context.Context) error {
 		return err
 	}
 	for i := range m.files {
-		if f := &m.files[i]; f.ELF != nil && f.Same != "" && firsts[f.Same] != nil {
-			f.ELF = firsts[f.Same].ELF
+		f := &m.files[i]
+		if first := firsts[f.Same]; f.Same != "" && first != nil {
+			f.ELF = first.ELF
+		}
+		if f.ELF != nil && f.Same == "" {
+			m.res.ELF.Seen++
 		}
 	}
 	return nil

@@ -41,13 +41,13 @@ type Options struct {
 	AddRPath        []string // added at the end of every run path
 
 	FinalPrefix string // where the prefix will be found; "" is where it is made
-	Target      string // gfx name that this is for, if known
+	Target      string // gfx name that this is for, if known; the environment files name it
 	Release     release.Release
 
 	Expect   []release.Expectation // digests that the tarball must have
 	Limits   unpack.Limits
 	Audit    AuditOptions
-	Baseline func() (*audit.Report, error) // findings that are known already; nil: none
+	Baseline func(context.Context) (*audit.Report, error) // findings that are known already; nil: none
 	Event    func(Event)
 }
 
@@ -84,8 +84,8 @@ type Result struct {
 	Report   *audit.Report      `json:"-"`
 }
 
-// ELFCounts counts ELF files: those seen, those edited, and those that an edit
-// was planned for but that were left as they are.
+// ELFCounts counts ELF files, each inode once: those seen, those edited, and
+// those that an edit was planned for but that were left as they are.
 type ELFCounts struct {
 	Seen    int `json:"seen"`
 	Patched int `json:"patched"`
@@ -132,6 +132,7 @@ var ErrOccupied = errors.New("it is not empty")
 type shape struct {
 	Layout          string   `json:"layout"`
 	Profile         string   `json:"profile"`
+	Target          string   `json:"target,omitempty"`
 	RunPath         string   `json:"run_path"`
 	Interpreter     string   `json:"interpreter,omitempty"`
 	InterpreterPath []string `json:"interpreter_path,omitempty"`
@@ -169,7 +170,7 @@ func (o Options) check() error {
 }
 
 func (o Options) shape() shape {
-	return shape{o.Layout, o.Profile, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath}
+	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath}
 }
 
 func (o Options) tag() patchelf.Tag {

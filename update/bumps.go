@@ -6,14 +6,17 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
-// bumps brings every repository to the pins that this run rests on.
+// bumps brings every repository to the pins that were verified: those of this
+// run, and for targets that it was not about those of the active generations.
 func (r *run) bumps(ctx context.Context, rep *Report) {
 	for _, b := range r.o.Bumps {
 		pins, outs := r.pins(b, rep.Installs)
 		if len(pins) == 0 {
-			continue // nothing of it is installed, or nothing is verified yet
+			r.noPins(b, rep)
+			continue
 		}
 		r.o.Event(Event{Stage: "bump", Message: "bumping " + b.Name})
 		res, err := bump.Run(ctx, b.Repo, pins, bump.Options{
@@ -29,33 +32,129 @@ func (r *run) bumps(ctx context.Context, rep *Report) {
 			out.Bump = append(out.Bump, done)
 			if err != nil {
 				out.Exit = gravest(out.Exit, ExitFailed)
-				if out.Error == "" {
-					out.Err = fmt.Errorf("bump %s: %w", b.Name, err)
-					out.Error = out.Err.Error()
-				}
 			}
+		}
+		if err != nil {
+			rep.Exit = gravest(rep.Exit, ExitFailed)
 		}
 	}
 }
 
-// pins finds, for each target that a repository names, the install that has a
-// verified release for it.
+// noPins says why a repository is left alone: because a dry run has verified
+// nothing yet, or because nothing that it names is installed.
+func (r *run) noPins(b Bump, rep *Report) {
+	for _, out := range rep.Installs {
+		if r.o.DryRun && out.Err == nil && r.names(b, out) {
+			done := &Bumped{Name: b.Name, Message: "would be bumped once the download is verified and audited"}
+			rep.Bumps = append(rep.Bumps, done)
+			out.Bump = append(out.Bump, done)
+			return
+		}
+	}
+	r.o.Log.Warn("nothing that this repository pins is verified here, so it is left alone", "repository", b.Name, "channel", b.Channel)
+}
+
+// names reports whether a repository has a pin for what an install is about.
+func (r *run) names(b Bump, out *Outcome) bool {
+	for _, f := range b.Files {
+		if want, _ := gfx.Canonical(f.Target); out.channel == b.Channel && out.target == want {
+			return true
+		}
+	}
+	return false
+}
+
+// pins finds the verified release of each target that a repository names.
 func (r *run) pins(b Bump, installs []*Outcome) (map[string]bump.Pin, []*Outcome) {
 	pins := map[string]bump.Pin{}
 	var outs []*Outcome
 	for _, f := range b.Files {
+		if _, have := pins[f.Target]; have {
+			continue
+		}
 		want, _ := gfx.Canonical(f.Target)
-		for _, out := range installs {
-			if out.pin == nil || out.channel != b.Channel || out.target != want && out.pin.Family != want {
-				continue
-			}
-			if _, have := pins[f.Target]; !have {
-				pins[f.Target] = bump.FromPin(*out.pin, out.target)
-				outs = append(outs, out)
+		out := pinned(installs, b.Channel, want)
+		switch {
+		case out != nil:
+			pins[f.Target] = bump.FromPin(*out.pin, out.target)
+			outs = append(outs, out)
+		case !about(installs, b.Channel, want):
+			if pin := r.active(b.Channel, want); pin != nil {
+				pins[f.Target] = bump.FromPin(*pin, want)
 			}
 		}
 	}
+	if len(outs) == 0 && !r.o.DryRun {
+		return nil, nil // this run is about nothing of this repository
+	}
 	return pins, outs
+}
+
+// pinned returns the install of this run that has a verified release for a
+// target or family.
+func pinned(installs []*Outcome, channel, want string) *Outcome {
+	for _, out := range installs {
+		if out.pin != nil && out.channel == channel && (out.target == want || out.pin.Family == want) {
+			return out
+		}
+	}
+	return nil
+}
+
+// about reports whether an install of this run was about a target: then what it
+// has verified counts, and nothing older.
+func about(installs []*Outcome, channel, want string) bool {
+	for _, out := range installs {
+		if out.channel == channel && out.target == want {
+			return true
+		}
+	}
+	return false
+}
+
+// active returns the pin of a slot's active generation. There is none when the
+// user went back to it: a repository is not taken back with one machine.
+func (r *run) active(channel, target string) *release.Pin {
+	slot := r.o.Store.Slot(channel, target)
+	gens, err := slot.Generations()
+	if err != nil {
+		return nil
+	}
+	for _, g := range gens {
+		if !g.Active {
+			continue
+		}
+		v, verr := release.ParseVersion(g.Version)
+		m, merr := g.Manifest()
+		if verr != nil || merr != nil {
+			return nil
+		}
+		for _, other := range gens {
+			if w, err := release.ParseVersion(other.Version); err == nil && w.Compare(v) > 0 {
+				return nil
+			}
+		}
+		return r.ledgerPin(m.Name, release.Digest(m.Digest))
+	}
+	return nil
+}
+
+// ledgerPin finds the pin of a tarball with this digest in the ledger.
+func (r *run) ledgerPin(name string, digest release.Digest) *release.Pin {
+	entries, err := r.o.Store.FindPins(name)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		n, err := release.ParseName(e.Name)
+		if e.Digest != digest || err != nil {
+			continue
+		}
+		return &release.Pin{Digest: digest, Size: e.Size, ETag: e.ETag, Release: release.Release{
+			Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, Platform: n.Platform, URL: e.URL, MTime: e.MTime,
+		}}
+	}
+	return nil
 }
 
 // verifiedLines says what the pins rest on, for the commit message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -45,6 +46,8 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 func exitOf(err error) int {
 	var mismatch *release.MismatchError
 	switch {
+	case errors.Is(err, errNewBytesBefore):
+		return ExitNewBytes
 	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore):
 		return ExitRefused
 	case errors.As(err, &mismatch) && mismatch.Want.Source == ledgerSource:
@@ -70,7 +73,10 @@ func (t *task) run(ctx context.Context) error {
 		t.plan(gen)
 		return nil
 	case gen != nil:
-		return t.activate(ctx, gen.Name, nil)
+		if err := t.activate(ctx, gen.Name, nil); err != nil {
+			return err
+		}
+		return t.link()
 	}
 	return t.make(ctx)
 }
@@ -87,6 +93,11 @@ func (t *task) find(ctx context.Context) error {
 		return err
 	}
 	t.out.Install, t.out.target = t.in.Channel+"-"+res.Target, res.Target
+	if t.r.slots[t.out.Install] {
+		return &UsageError{fmt.Errorf("%q and another install are both %s: remove one of them from the config", t.in.Target, t.out.Install)}
+	}
+	t.r.slots[t.out.Install] = true
+	t.in.Repack.Target = res.Target
 	t.slot = t.r.o.Store.Slot(t.in.Channel, res.Target)
 	if t.from, err = t.slot.Current(); err != nil {
 		return err
@@ -143,6 +154,9 @@ func (t *task) stale(l *fetch.Listing, family string) {
 // here would do; neither means that the release must be fetched.
 func (t *task) decide() (gen *store.Generation, why string, err error) {
 	explicit := t.r.o.Version != ""
+	if t.r.o.AcceptNewBytes {
+		return nil, "", nil // only a download tells whether there are any
+	}
 	if t.r.o.NoInstall {
 		return nil, t.recorded(), t.refusedBefore(explicit)
 	}
@@ -183,11 +197,16 @@ func (t *task) recorded() string {
 	return "up to date: " + rec.Version + " was verified and audited before"
 }
 
-// sameRecipe reports whether a generation was made the way it would be made now.
+// sameRecipe reports whether a generation was made the way it would be made
+// now. One whose manifest is damaged was not: it is made anew.
 func (t *task) sameRecipe(g *store.Generation) (bool, error) {
 	m, err := g.Manifest()
-	if err != nil {
+	if errors.Is(err, store.ErrNewer) || errors.Is(err, manifest.ErrNewer) {
 		return false, fmt.Errorf("read what %s was made of: %w", g.Name, err)
+	}
+	if err != nil {
+		t.r.o.Log.Warn("a generation does not say what it was made of", "generation", g.Name, "error", err)
+		return false, nil
 	}
 	recipe, err := repack.Recipe(release.Digest(m.Digest), t.in.Repack)
 	return recipe.String() == m.Recipe, err
@@ -210,7 +229,13 @@ func (t *task) present() (*store.Generation, error) {
 	return nil, nil
 }
 
-var errRefusedBefore = errors.New("the audit refused this night before")
+var (
+	errRefusedBefore  = errors.New("the audit refused this night before")
+	errNewBytesBefore = errors.New("this night has new bytes under a known name")
+)
+
+// newBytesKey marks, among the refusals of a slot, those for new bytes.
+const newBytesKey = "new bytes: "
 
 // refusalKey changes when anything changes that the audit's verdict rests on.
 func (t *task) refusalKey() string {
@@ -222,7 +247,15 @@ func (t *task) refusedBefore(explicit bool) error {
 	if explicit {
 		return nil
 	}
-	refusal, err := t.slot.Refused(t.refusalKey())
+	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey())
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return fmt.Errorf("%w (seen %s: %s); if AMD says that it was replaced: rocm-nightly update --accept-new-bytes",
+			errNewBytesBefore, refusal.At.Format("2006-01-02"), refusal.Reason)
+	}
+	refusal, err = t.slot.Refused(t.refusalKey())
 	if err != nil || refusal == nil {
 		return err
 	}
@@ -251,7 +284,10 @@ func (t *task) stay(ctx context.Context) error {
 
 // plan says what would be done.
 func (t *task) plan(gen *store.Generation) {
-	t.out.Changed, t.out.To = true, t.rel.Version.String()
+	t.out.Changed = !t.r.o.NoInstall
+	if t.out.Changed {
+		t.out.To = t.rel.Version.String()
+	}
 	over := ""
 	if t.out.From != "" {
 		over = " over " + t.out.From
@@ -263,6 +299,9 @@ func (t *task) plan(gen *store.Generation) {
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
 	default:
 		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
+	}
+	if t.in.Link != "" && t.out.Changed {
+		t.out.Message += fmt.Sprintf(", and keep the link %s", t.in.Link)
 	}
 }
 

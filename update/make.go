@@ -21,8 +21,9 @@ const ledgerSource = "the ledger"
 // make fetches the release, makes a generation of it and activates it.
 func (t *task) make(ctx context.Context) (err error) {
 	rec := &Record{Schema: Schema, Install: t.slot.Name(), Version: t.rel.Version.String(), URL: t.rel.URL, Started: t.r.o.Now(), From: t.out.From}
+	t.sweepSpool()
 	defer func() {
-		rec.Finished, rec.Generation = t.r.o.Now(), t.out.To
+		rec.Finished = t.r.o.Now()
 		if err != nil {
 			rec.Error, rec.Exit = err.Error(), exitOf(err)
 		}
@@ -48,14 +49,14 @@ func (t *task) make(ctx context.Context) (err error) {
 		t.out.Message = fmt.Sprintf("verified and audited %s; nothing was installed", t.rel.Version)
 		return errors.Join(staging.Abort(), dl.Discard())
 	}
+	rec.Generation = gen.Name
 	if err := t.activate(ctx, gen.Name, rec); err != nil {
 		return err
 	}
 	if err := dl.Discard(); err != nil {
 		t.r.o.Log.Warn("the download could not be removed", "error", err)
 	}
-	t.sweepSpool()
-	return nil
+	return t.link()
 }
 
 // repack turns the download into a generation, and vouches for it.
@@ -65,7 +66,7 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, staging *store.St
 		return nil, err
 	}
 	o := t.in.Repack
-	o.FinalPrefix, o.Target, o.Release, o.Expect = t.slot.CurrentPath(), t.out.target, t.rel, expect
+	o.FinalPrefix, o.Release, o.Expect = t.slot.CurrentPath(), t.rel, expect
 	o.Baseline = t.baseline
 	o.Event = func(e repack.Event) { t.r.o.Event(Event{Install: t.out.Install, Stage: e.Stage, Done: e.Done}) }
 	src := &sourceReader{Reader: dl}
@@ -100,6 +101,9 @@ func (t *task) failed(ctx context.Context, err error, dl *fetch.Download, src *s
 			return errors.Join(err, rerr)
 		}
 	case exitOf(err) == ExitNewBytes:
+		if rerr := t.slot.Refuse(ctx, newBytesKey+t.refusalKey(), err.Error()); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
 		return fmt.Errorf("%s has new bytes under a known name: %w; if AMD says that it was replaced: rocm-nightly update --accept-new-bytes", t.rel.Name, errors.Join(err, dl.Discard()))
 	case damage(err, src):
 		return fmt.Errorf("%w; what was downloaded is thrown away, run it again", errors.Join(err, dl.Discard()))
@@ -120,17 +124,17 @@ func (t *task) expectations() ([]release.Expectation, error) {
 }
 
 // baseline audits the active generation: what it has too is no regression.
-func (t *task) baseline() (*audit.Report, error) {
+func (t *task) baseline(ctx context.Context) (*audit.Report, error) {
 	if t.from == nil {
 		return nil, nil
 	}
 	o := t.in.Repack
-	report, err := audit.Run(context.Background(), t.from.Dir, audit.Options{Scope: o.Audit.Scope, Allow: o.Audit.Allow, Profile: o.Profile})
-	if err != nil {
+	report, err := audit.Run(ctx, t.from.Dir, audit.Options{Scope: o.Audit.Scope, Allow: o.Audit.Allow, Profile: o.Profile})
+	if err != nil && ctx.Err() == nil {
 		t.r.o.Log.Warn("the active generation could not be audited; the new one is judged alone", "error", err)
 		return nil, nil
 	}
-	return report, nil
+	return report, err
 }
 
 func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fetch.Download, rec *Record) {
@@ -182,9 +186,6 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		}
 		t.out.pin = &release.Pin{Release: t.rel, Digest: release.Digest(m.Digest), Size: m.Size}
 	}
-	if err := t.link(); err != nil {
-		return err
-	}
 	if _, err := t.slot.Prune(ctx, t.in.Keep); err != nil {
 		t.r.o.Log.Warn("old generations could not be removed", "error", err)
 	}
@@ -209,8 +210,12 @@ func (t *task) say(stage, message string) {
 	t.r.o.Event(Event{Install: t.out.Install, Stage: stage, Message: message})
 }
 
-// sweepSpool removes what older runs left of older nights of the same family:
-// something newer is installed, nobody will ask for them again.
+// spoolFor is how long the download of another family is kept: its install may
+// have gone from the config, or just be slow.
+const spoolFor = 14 * 24 * time.Hour
+
+// sweepSpool removes what earlier runs left of older nights: something newer is
+// about to be fetched, nobody will ask for them again.
 func (t *task) sweepSpool() {
 	dir := filepath.Dir(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
 	entries, err := os.ReadDir(dir)
@@ -219,7 +224,12 @@ func (t *task) sweepSpool() {
 	}
 	for _, e := range entries {
 		n, err := release.ParseName(e.Name())
-		if err != nil || n.Family != t.rel.Family || n.Version.Compare(t.rel.Version) > 0 {
+		if err != nil {
+			continue // not a download of ours
+		}
+		fi, err := e.Info()
+		old := n.Family == t.rel.Family && n.Version.Compare(t.rel.Version) < 0
+		if !old && (err != nil || t.r.o.Now().Sub(fi.ModTime()) < spoolFor) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {

@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			}
 		}()
 	}
-	r := &run{o: o, listings: map[string]*listed{}, started: o.Now()}
+	r := &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}}
 	rep := &Report{Schema: Schema, DryRun: o.DryRun, Installs: []*Outcome{}}
 	for _, in := range installs {
 		out := r.install(ctx, in)
@@ -162,7 +162,8 @@ func (o Options) expand() ([]Install, error) {
 	var out []Install
 	seen := map[string]bool{}
 	add := func(in Install) {
-		if key := in.Channel + "\x00" + in.Target; !seen[key] {
+		name, _ := gfx.Canonical(in.Target)
+		if key := in.Channel + " " + name; !seen[key] {
 			seen[key] = true
 			out = append(out, in)
 		}
@@ -179,8 +180,12 @@ func (o Options) expand() ([]Install, error) {
 		if err != nil {
 			return nil, &UsageError{fmt.Errorf("find the GPUs of this machine: %w; name the target with --arch, for example --arch gfx1151", err)}
 		}
-		for _, t := range targets {
+		for i, t := range targets {
 			in.Target = t
+			if i > 0 && in.Link != "" {
+				o.Log.Warn("one link cannot lead to two targets", "link", in.Link, "leads to", targets[0], "not to", t)
+				in.Link = ""
+			}
 			add(in)
 		}
 	}
@@ -196,7 +201,7 @@ func (o Options) expand() ([]Install, error) {
 type run struct {
 	o        Options
 	listings map[string]*listed
-	started  time.Time
+	slots    map[string]bool // those that an install of this run has taken
 }
 
 // listed is what the indexes of a channel said, once for all installs of it.

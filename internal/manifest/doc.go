@@ -2,8 +2,9 @@
 // was made from and how, files.jsonl lists every file of it, one JSON value a
 // line, sorted by path.
 //
-// A manifest is a pure function of the tarball, the repack options and the
-// ruleset version: it holds no clock, no host name and no path of the machine
-// that wrote it, so that the same tarball gives the same manifest everywhere.
+// A manifest is a pure function of the tarball and its name, the repack options
+// and the ruleset version: it holds no clock, no host name and no path of the
+// machine that wrote it. files.jsonl is one too, but for the digests of the few
+// files that name the final prefix, in etc/ and nix-support/.
 // Readers refuse a schema that is newer than they are.
 package manifest

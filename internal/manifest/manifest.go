@@ -43,7 +43,7 @@ type Manifest struct {
 	Dropped []Dropped       `json:"dropped,omitempty"` // entries of the tarball that are not in the prefix
 }
 
-// Counts sums up files.jsonl.
+// Counts sums up the files of the tree.
 type Counts struct {
 	Files    int   `json:"files"` // regular files, hard links counted each
 	Dirs     int   `json:"dirs"`
