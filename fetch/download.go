@@ -59,6 +59,26 @@ func (c *Client) Download(ctx context.Context, rel release.Release, spool string
 	return d, nil
 }
 
+// Object is what a server says of a tarball before it is downloaded.
+type Object struct {
+	Size         int64  // bytes
+	ETag         string // as sent; "" if none
+	LastModified time.Time
+}
+
+// Stat asks what there is to download, without downloading it.
+func (c *Client) Stat(ctx context.Context, rel release.Release) (Object, error) {
+	u, err := c.parseURL(rel.URL)
+	if err != nil {
+		return Object{}, fmt.Errorf("look at %s: %w", rel.Name, withHint(err))
+	}
+	o, err := c.probe(ctx, rel.Name, u)
+	if err != nil {
+		return Object{}, fmt.Errorf("look at %s: %w", rel.Name, withHint(err))
+	}
+	return Object{Size: o.size, ETag: o.etag, LastModified: o.lastModified()}, nil
+}
+
 func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*Download, error) {
 	u, err := c.parseURL(rel.URL)
 	if err != nil {

@@ -76,6 +76,9 @@ func findFiles(doc *goquery.Document) ([]json.RawMessage, error) {
 	doc.Find("script").EachWithBreak(func(_ int, s *goquery.Selection) bool {
 		text := s.Text()
 		for _, at := range filesRE.FindAllStringIndex(text, maxCandidates) {
+			if commented(text[:at[0]]) {
+				continue
+			}
 			if tried++; tried > maxCandidates {
 				return false
 			}
@@ -98,6 +101,17 @@ func findFiles(doc *goquery.Document) ([]json.RawMessage, error) {
 		return nil, firstErr
 	}
 	return nil, fmt.Errorf("no script holds a list of files (title %q)", printable([]byte(strings.TrimSpace(doc.Find("title").First().Text()))))
+}
+
+// commented reports whether what follows before stands in a comment: behind //
+// on its line, or in an open /* */. A // behind a colon is a URL's.
+func commented(before string) bool {
+	if open := strings.LastIndex(before, "/*"); open >= 0 && !strings.Contains(before[open:], "*/") {
+		return true
+	}
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	at := strings.Index(line, "//")
+	return at == 0 || at > 0 && line[at-1] != ':' && line[at-1] != '"' && line[at-1] != '\''
 }
 
 // decodeArray reads the JSON array at the start of text and ignores what

@@ -3,6 +3,7 @@
 # run, and the benchmarks of each package. Figures drift from machine to
 # machine; the ratios hold.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 : "${GO:=go}" "${ROUNDS:=3}"
 
@@ -18,7 +19,7 @@ seconds() {
 	rm -rf "$work/out"
 	sync -f "$work"
 	begin=$(date +%s%N)
-	"$@" >/dev/null 2>&1
+	"$@" >/dev/null 2>&1 || { echo "bench: failed: $*" >&2; return 1; }
 	sync -f "$work"
 	end=$(date +%s%N)
 	echo $(((end - begin) / 1000000))
@@ -49,7 +50,9 @@ shell_road() {
 
 cat "$tarball" >/dev/null
 for _ in $(seq "$ROUNDS"); do
-	a=$(seconds ours) b=$(seconds plain_tar) c=$(seconds shell_road)
+	a=$(seconds ours)
+	b=$(seconds plain_tar)
+	c=$(seconds shell_road)
 	awk -v a="$a" -v b="$b" -v c="$c" 'BEGIN {
 		printf "repack %.1f s   tar xzf %.1f s (%.2fx)   shell road %.1f s (%.2fx)\n", a/1000, b/1000, b/a, c/1000, c/a }'
 done

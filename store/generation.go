@@ -95,6 +95,10 @@ func recipeOf(dir string) (string, error) {
 	return m.Recipe, nil
 }
 
+// ErrBroken is matched when current does not lead to a generation: somebody has
+// changed the slot by hand. The next Activate mends it.
+var ErrBroken = errors.New("current is broken")
+
 // Current returns the active generation, or nil if nothing was ever
 // activated. It takes no lock: current is replaced, never absent.
 func (sl *Slot) Current() (*Generation, error) {
@@ -121,22 +125,22 @@ func (sl *Slot) currentName() (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read what is active in %s: %w", sl.Name(), err)
+		return "", fmt.Errorf("read what is active in %s: %w: %w", sl.Name(), ErrBroken, err)
 	}
 	dir, name := path.Split(target)
 	if dir != generationsName+"/" || checkName("generation", name) != nil {
-		return "", fmt.Errorf("read what is active in %s: current points to %q, which is no generation (choose one with: use)", sl.Name(), target)
+		return "", fmt.Errorf("read what is active in %s: %w: it points to %q, which is no generation (choose one with: use, or update)", sl.Name(), ErrBroken, target)
 	}
 	fi, err := os.Lstat(sl.path(generationsName, name))
 	if err != nil || !fi.IsDir() {
-		return "", fmt.Errorf("read what is active in %s: current points to %s, which is gone (choose another with: use)", sl.Name(), name)
+		return "", fmt.Errorf("read what is active in %s: %w: it points to %s, which is gone (choose another with: use, or update)", sl.Name(), ErrBroken, name)
 	}
 	return name, nil
 }
 
 // Generations returns what is installed, active or not, in the order of
 // installation: the newest last. Where the state file was lost, that is the
-// order of versions. It takes no lock.
+// order of versions and revisions. It takes no lock.
 func (sl *Slot) Generations() ([]Generation, error) {
 	if sl.err != nil {
 		return nil, sl.err

@@ -102,10 +102,10 @@ func (s *Store) appendLine(path string, pin LedgerEntry, line []byte) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	for _, k := range known {
-		if k.Digest == pin.Digest {
-			return f.Close()
-		}
+	// What the last line says already is not said again; what an older one says
+	// is, for AMD may publish the first bytes once more.
+	if n := len(known); n > 0 && known[n-1].same(pin) {
+		return f.Close()
 	}
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -124,6 +124,11 @@ func (s *Store) appendLine(path string, pin LedgerEntry, line []byte) error {
 		return errors.Join(err, f.Truncate(end), f.Close()) // a full disk leaves no torn line
 	}
 	return errors.Join(f.Sync(), f.Close(), s.disk.syncDir(s.root))
+}
+
+// same reports whether e says of a tarball what pin says.
+func (e LedgerEntry) same(pin LedgerEntry) bool {
+	return e.Digest == pin.Digest && e.ETag == pin.ETag && e.MTime.Equal(pin.MTime)
 }
 
 // jsonLine encodes pin as one line; URLs keep their &.

@@ -19,9 +19,18 @@ type model struct {
 }
 
 func (m *model) install(version string) string {
-	name := version
-	for r := 2; slices.Contains(m.gens, name); r++ {
-		name = fmt.Sprintf("%s-r%d", version, r)
+	name, next := version, 1
+	for r := 1; r < 100; r++ {
+		full := version
+		if r > 1 {
+			full = fmt.Sprintf("%s-r%d", version, r)
+		}
+		if slices.Contains(m.gens, full) {
+			next = r + 1
+		}
+	}
+	if next > 1 {
+		name = fmt.Sprintf("%s-r%d", version, next)
 	}
 	m.gens = append(m.gens, name)
 	return name

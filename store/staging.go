@@ -209,7 +209,11 @@ func (st *Staging) inspect() (recipe string, err error) {
 // name renames the staging to the first free name of version.
 func (st *Staging) name(version string) (string, error) {
 	disk := st.slot.store.disk
-	for revision := 1; ; revision++ {
+	first, err := st.slot.freeRevision(version)
+	if err != nil {
+		return "", err
+	}
+	for revision := first; ; revision++ {
 		name := revisionName(version, revision)
 		err := renameNew(st.dir, st.slot.path(generationsName, name))
 		if errors.Is(err, fs.ErrExist) && revision < 1000 {
@@ -220,6 +224,22 @@ func (st *Staging) name(version string) (string, error) {
 		}
 		return name, errors.Join(disk.syncDir(st.slot.path(generationsName)), disk.syncDir(st.slot.path()))
 	}
+}
+
+// freeRevision is the one after the highest of version on disk: a name that was
+// pruned in between is not given to something newer.
+func (sl *Slot) freeRevision(version string) (int, error) {
+	names, err := sl.generationNames()
+	if err != nil {
+		return 0, err
+	}
+	next := 1
+	for _, name := range names {
+		if v, revision := versionOf(name); v == version {
+			next = max(next, revision+1)
+		}
+	}
+	return next, nil
 }
 
 // withRecipe returns the generation that has recipe, "" if none has.

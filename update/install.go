@@ -29,10 +29,15 @@ type task struct {
 
 // install brings one install up to date.
 func (r *run) install(ctx context.Context, in Install) *Outcome {
-	out := &Outcome{Install: in.Channel + "-" + in.Target, Bump: []*Bumped{}, channel: in.Channel, target: in.Target}
+	name, _ := gfx.Canonical(in.Target)
+	out := &Outcome{Install: in.Channel + "-" + name, Bump: []*Bumped{}, channel: in.Channel, target: name}
 	t := &task{r: r, in: in, out: out}
 	err := t.run(ctx)
 	if err != nil {
+		if t.slot == nil { // the index did not answer; what is active is known all the same
+			t.slot = r.o.Store.Slot(in.Channel, name)
+			err = errors.Join(err, t.current())
+		}
 		out.Err, out.Error = err, err.Error()
 		out.Exit = gravest(out.Exit, exitOf(err))
 		if out.Message == "" {
@@ -64,6 +69,11 @@ func (t *task) run(ctx context.Context) error {
 	gen, why, err := t.decide()
 	if err != nil {
 		return err
+	}
+	if t.from != nil && t.from.Version == t.rel.Version.String() && !t.r.o.DryRun && !t.r.o.AcceptNewBytes {
+		if err := t.replaced(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
 	case why != "":
@@ -99,25 +109,64 @@ func (t *task) find(ctx context.Context) error {
 	t.r.slots[t.out.Install] = true
 	t.in.Repack.Target = res.Target
 	t.slot = t.r.o.Store.Slot(t.in.Channel, res.Target)
-	if t.from, err = t.slot.Current(); err != nil {
+	if err := t.current(); err != nil {
 		return err
+	}
+	t.stale(l.l, res.Family)
+	return t.choose(l.l, res.Family)
+}
+
+// current reads what is active. What somebody has broken by hand is as good as
+// nothing: the next activation mends it.
+func (t *task) current() (err error) {
+	t.from, err = t.slot.Current()
+	if errors.Is(err, store.ErrBroken) {
+		t.r.o.Log.Warn("nothing usable is active", "install", t.out.Install, "error", err)
+		t.from, err = nil, nil
 	}
 	if t.from != nil {
 		t.out.From, t.out.To = t.from.Name, t.from.Name
 	}
-	t.stale(l.l, res.Family)
+	return err
+}
+
+// choose picks the newest admissible release. A night that was refused before
+// is not admissible; it is named only when nothing else is left to take.
+func (t *task) choose(l *fetch.Listing, family string) error {
 	p := t.r.o.Policy
+	o := fetch.Policy{
+		Prefer: p.Prefer, Series: p.Series, Version: t.r.o.Version, MinAge: p.MinAge, Settle: p.Settle,
+		Deny: slices.Clone(p.Deny), Now: t.r.o.Now(),
+	}
 	if t.r.o.Version != "" {
-		p.MinAge, p.Settle = 0, 0 // who names a version does not want to wait for it
+		o.MinAge, o.Settle = 0, 0 // who names a version does not want to wait for it
 	}
-	t.rel, err = fetch.Select(l.l, res.Family, fetch.Policy{
-		Prefer: p.Prefer, Series: p.Series, Version: t.r.o.Version, MinAge: p.MinAge, Settle: p.Settle, Deny: p.Deny, Now: t.r.o.Now(),
-	})
-	if err != nil {
-		return err
+	var refused error
+	for {
+		rel, err := fetch.Select(l, family, o)
+		if err != nil && refused != nil {
+			return refused
+		}
+		if err != nil {
+			return err
+		}
+		t.rel, t.out.Release = rel, rel.URL
+		if t.r.o.Version != "" || t.r.o.AcceptNewBytes || t.from != nil && t.from.Version == rel.Version.String() {
+			return nil
+		}
+		err = t.refusedBefore()
+		if err == nil {
+			return nil
+		}
+		if exitOf(err) == ExitFailed {
+			return err
+		}
+		if refused == nil {
+			refused = err
+		}
+		t.r.o.Log.Warn("passed over", "release", rel.Name, "reason", err)
+		o.Deny = append(o.Deny, rel.Name)
 	}
-	t.out.Release = t.rel.URL
-	return nil
 }
 
 // resolve finds the family that serves the target.
@@ -158,7 +207,7 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 		return nil, "", nil // only a download tells whether there are any
 	}
 	if t.r.o.NoInstall {
-		return nil, t.recorded(), t.refusedBefore(explicit)
+		return nil, t.recorded(), nil
 	}
 	if t.from != nil {
 		same, err := t.sameRecipe(t.from)
@@ -168,8 +217,7 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 		if t.from.Version == t.rel.Version.String() && same {
 			return nil, "up to date: " + t.from.Name, nil
 		}
-		active, err := release.ParseVersion(t.from.Version)
-		if err == nil && t.rel.Version.Compare(active) < 0 && !explicit && !t.r.o.Policy.AllowDowngrade {
+		if t.older() && !explicit && !t.r.o.Policy.AllowDowngrade {
 			return nil, fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version), nil
 		}
 	}
@@ -177,10 +225,24 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 		return nil, fmt.Sprintf("%s was left by rollback or use; waiting for something newer (or: rocm-nightly use %s %s)", t.rel.Version, t.slot.Name(), t.rel.Version), nil
 	}
 	gen, err = t.present()
-	if err != nil || gen != nil {
-		return gen, "", err
+	return gen, "", err
+}
+
+// older reports whether the release is older than what is active. Builds of
+// commits have no order of their own: the index's time decides.
+func (t *task) older() bool {
+	v, err := release.ParseVersion(t.from.Version)
+	if err != nil {
+		return false
 	}
-	return nil, "", t.refusedBefore(explicit)
+	active := release.Release{Version: v, MTime: t.rel.MTime}
+	if m, err := t.from.Manifest(); err == nil {
+		if pin := t.r.ledgerPin(m.Name, release.Digest(m.Digest)); pin != nil {
+			active.MTime = pin.MTime
+		}
+		active.Name = m.Name
+	}
+	return release.Compare(t.rel, active) < 0
 }
 
 // recorded says that a run without installing has verified and audited this
@@ -243,10 +305,8 @@ func (t *task) refusalKey() string {
 	return fmt.Sprintf("%s %d %v %s %s %v", t.rel.Name, t.rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
 }
 
-func (t *task) refusedBefore(explicit bool) error {
-	if explicit {
-		return nil
-	}
+// refusedBefore says that a night was tried before and why it was not taken.
+func (t *task) refusedBefore() error {
 	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey())
 	if err != nil {
 		return err
@@ -274,7 +334,7 @@ func (t *task) stay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.out.pin = &release.Pin{Release: t.rel, Digest: release.Digest(m.Digest), Size: m.Size}
+		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
 	if t.r.o.DryRun {
 		return nil
@@ -294,6 +354,9 @@ func (t *task) plan(gen *store.Generation) {
 	}
 	switch {
 	case gen != nil:
+		if m, err := gen.Manifest(); err == nil {
+			t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
+		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
 	case t.r.o.NoInstall:
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)

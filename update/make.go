@@ -47,16 +47,25 @@ func (t *task) make(ctx context.Context) (err error) {
 	}
 	if gen == nil { // --no-install
 		t.out.Message = fmt.Sprintf("verified and audited %s; nothing was installed", t.rel.Version)
-		return errors.Join(staging.Abort(), dl.Discard())
+		t.drop(dl)
+		return staging.Abort()
 	}
 	rec.Generation = gen.Name
 	if err := t.activate(ctx, gen.Name, rec); err != nil {
 		return err
 	}
+	t.drop(dl)
+	return t.link()
+}
+
+// drop removes a download that has served.
+func (t *task) drop(dl *fetch.Download) {
 	if err := dl.Discard(); err != nil {
 		t.r.o.Log.Warn("the download could not be removed", "error", err)
+		return
 	}
-	return t.link()
+	// Empty now, unless somebody put something there; then it stays.
+	_ = os.Remove(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
 }
 
 // repack turns the download into a generation, and vouches for it.
@@ -79,7 +88,7 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, staging *store.St
 		return nil, t.failed(ctx, err, dl, src)
 	}
 	t.verified(res, expect, dl, rec)
-	if err := t.remember(dl, res); err != nil {
+	if err := t.remember(ctx, dl); err != nil {
 		return nil, err
 	}
 	if t.r.o.NoInstall {
@@ -101,10 +110,7 @@ func (t *task) failed(ctx context.Context, err error, dl *fetch.Download, src *s
 			return errors.Join(err, rerr)
 		}
 	case exitOf(err) == ExitNewBytes:
-		if rerr := t.slot.Refuse(ctx, newBytesKey+t.refusalKey(), err.Error()); rerr != nil {
-			err = errors.Join(err, rerr)
-		}
-		return fmt.Errorf("%s has new bytes under a known name: %w; if AMD says that it was replaced: rocm-nightly update --accept-new-bytes", t.rel.Name, errors.Join(err, dl.Discard()))
+		return t.newBytes(ctx, err, dl)
 	case damage(err, src):
 		return fmt.Errorf("%w; what was downloaded is thrown away, run it again", errors.Join(err, dl.Discard()))
 	}
@@ -142,7 +148,10 @@ func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fe
 	for _, e := range expect {
 		v.Against = append(v.Against, e.Source)
 	}
-	if len(expect) == 0 {
+	switch {
+	case t.r.o.AcceptNewBytes:
+		v.Against = append(v.Against, "nothing else: new bytes were to be accepted")
+	case len(expect) == 0:
 		v.Against = append(v.Against, "trust on first use")
 	}
 	t.out.Verified, rec.Verified, rec.ETag = v, v, dl.ETag()
@@ -150,8 +159,12 @@ func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fe
 	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: dl.ETag()}
 }
 
-// remember appends the pin to the ledger.
-func (t *task) remember(dl *fetch.Download, res *repack.Result) error {
+// remember appends the pin to the ledger. What was held against the bytes is
+// forgiven: they were verified, or they were to be accepted.
+func (t *task) remember(ctx context.Context, dl *fetch.Download) error {
+	if err := t.slot.Forgive(ctx, newBytesKey+t.refusalKey()); err != nil {
+		return err
+	}
 	entry := store.NewLedgerEntry(*t.out.pin, dl.LastModified())
 	entry.FirstSeen = t.r.o.Now().UTC()
 	return t.r.o.Store.AppendPin(entry)
@@ -161,6 +174,14 @@ func (t *task) remember(dl *fetch.Download, res *repack.Result) error {
 func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	t.say("activate", "activating "+name)
 	if t.r.o.NoInstall {
+		return nil
+	}
+	if err := t.current(); err != nil {
+		return err
+	}
+	// Who went back while this ran is not overruled.
+	if t.r.o.Version == "" && t.slot.Skip(t.rel.Version.String()) {
+		t.out.Message = fmt.Sprintf("%s is here but not active: it was left by rollback or use meanwhile", name)
 		return nil
 	}
 	err := t.slot.Activate(ctx, name, "update")
@@ -184,7 +205,7 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		if err != nil {
 			return err
 		}
-		t.out.pin = &release.Pin{Release: t.rel, Digest: release.Digest(m.Digest), Size: m.Size}
+		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
 	if _, err := t.slot.Prune(ctx, t.in.Keep); err != nil {
 		t.r.o.Log.Warn("old generations could not be removed", "error", err)

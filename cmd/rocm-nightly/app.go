@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/store"
+	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
 // app is one run of the program: its streams, its global flags and what
@@ -43,6 +45,33 @@ type app struct {
 
 // run runs the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	out := &checkedWriter{Writer: a.stdout}
+	a.stdout = out
+	code := a.verb(ctx, args)
+	// A reader that has seen enough (| head) is no failure; a full disk is.
+	if out.err != nil && !errors.Is(out.err, syscall.EPIPE) && code == 0 {
+		fmt.Fprintf(a.stderr, "rocm-nightly: write to standard output: %v\n", out.err)
+		return update.ExitFailed
+	}
+	return code
+}
+
+// checkedWriter remembers that a write failed.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// verb runs one verb.
+func (a *app) verb(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
@@ -144,9 +173,6 @@ func (a *app) config() (*config.Config, error) {
 	if cfg.Root == "" {
 		cfg.Root = a.defaultRoot()
 	}
-	if cfg.Root == "" {
-		return nil, usage(errors.New("no place for generations is known: neither XDG_DATA_HOME nor HOME is set; use --root DIR"))
-	}
 	a.cfg = cfg
 	return cfg, nil
 }
@@ -165,17 +191,24 @@ func (a *app) defaultRoot() string {
 	return ""
 }
 
-// store opens the store of the configuration.
+// store opens the store of the configuration. Only the verbs that use it need
+// a place for it.
 func (a *app) store() (*store.Store, error) {
 	cfg, err := a.config()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Root == "" {
+		return nil, usage(errors.New("no place for generations is known: neither XDG_DATA_HOME nor HOME is set; use --root DIR"))
 	}
 	return store.Open(cfg.Root)
 }
 
 // terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
+	if c, ok := w.(*checkedWriter); ok {
+		w = c.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -2,13 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"reflect"
+	"slices"
+	"text/template"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/spf13/cobra"
 
+	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 )
 
@@ -62,8 +68,12 @@ type configReport struct {
 }
 
 func (a *app) configCheck() error {
-	if _, err := a.config(); err != nil {
+	cfg, err := a.config()
+	if err != nil {
 		return err
+	}
+	if err := errors.Join(checkSchedules(cfg), checkTemplates(cfg)); err != nil {
+		return usage(fmt.Errorf("check config: %w", err))
 	}
 	if a.json {
 		a.printJSON(configReport{Schema: 1, Files: append([]string{}, a.read...)})
@@ -73,11 +83,46 @@ func (a *app) configCheck() error {
 	return nil
 }
 
+// checkTemplates tries every template of a pin on a pin.
+func checkTemplates(cfg *config.Config) error {
+	for _, b := range cfg.Bump {
+		for _, f := range b.Files {
+			for attr, text := range f.Set {
+				t, err := template.New(attr).Option("missingkey=error").Parse(text)
+				if err == nil {
+					err = t.Execute(io.Discard, bump.Pin{})
+				}
+				if err != nil {
+					return fmt.Errorf("bump %s: %s: %s: %w", b.Name, f.Path, attr, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// redacted is cfg without the passwords that index URLs may hold.
+func redacted(cfg *config.Config) *config.Config {
+	out := *cfg
+	out.Channels = map[string]config.Channel{}
+	for name, ch := range cfg.Channels {
+		ch.Indexes = slices.Clone(ch.Indexes)
+		for i, ix := range ch.Indexes {
+			if u, err := url.Parse(ix.URL); err == nil {
+				ch.Indexes[i].URL = u.Redacted()
+			}
+		}
+		out.Channels[name] = ch
+	}
+	return &out
+}
+
 func (a *app) configShow() error {
 	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
+	cfg = redacted(cfg)
 	if a.json {
 		a.printJSON(configReport{1, append([]string{}, a.read...), cfg})
 		return nil
@@ -90,6 +135,25 @@ func (a *app) configShow() error {
 	return nil
 }
 
+// optional makes every key optional that has a default: all but those of
+// entries of lists, which have none.
+func optional(s *jsonschema.Schema) {
+	s.Required = nil
+	for _, p := range s.Properties {
+		optional(p)
+	}
+	for _, sub := range []*jsonschema.Schema{s.Items, s.AdditionalProperties} {
+		if sub != nil {
+			optional(sub)
+		}
+	}
+	for _, key := range []string{"target", "url", "path", "set"} {
+		if _, has := s.Properties[key]; has {
+			s.Required = append(s.Required, key)
+		}
+	}
+}
+
 func (a *app) configSchema() error {
 	text := &jsonschema.Schema{Type: "string"}
 	size := &jsonschema.Schema{Types: []string{"string", "integer"}}
@@ -100,7 +164,7 @@ func (a *app) configSchema() error {
 	if err != nil {
 		return fmt.Errorf("describe config: %w", err)
 	}
-	s.Required = nil // every key has a default
+	optional(s)
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("describe config: %w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,10 +32,11 @@ func (a *app) daemon(ctx context.Context) error {
 		return err
 	}
 	jobs := a.jobs(cfg)
-	for _, j := range jobs {
-		if _, err := serve.ParseSchedule(j.Spec, time.Now()); err != nil {
-			return usage(err)
-		}
+	if err := checkSchedules(cfg); err != nil {
+		return usage(err)
+	}
+	if _, err := a.store(); err != nil {
+		return err
 	}
 	return serve.Run(ctx, jobs, serve.Options{
 		Log: a.log(a.stderr),
@@ -43,6 +45,20 @@ func (a *app) daemon(ctx context.Context) error {
 			_, _ = daemon.SdNotify(false, state)
 		},
 	})
+}
+
+// checkSchedules reads every schedule, also of installs that share none.
+func checkSchedules(cfg *config.Config) error {
+	specs := []string{cfg.Schedule}
+	for _, in := range cfg.Installs {
+		specs = append(specs, cfg.ScheduleOf(in))
+	}
+	for _, spec := range specs {
+		if _, err := serve.ParseSchedule(spec, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // jobs makes one job of all installs that share a schedule.
@@ -71,6 +87,10 @@ func (a *app) nightly(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	for _, out := range rep.Installs {
+		if errors.Is(out.Err, context.Canceled) {
+			log.Info("interrupted; the next run continues", "install", out.Install)
+			continue
+		}
 		if out.Err != nil {
 			log.Error("update failed", "install", out.Install, "error", out.Err, "exit", out.Exit)
 			continue
@@ -78,7 +98,14 @@ func (a *app) nightly(ctx context.Context, cfg *config.Config) error {
 		log.Info(out.Message, "install", out.Install, "exit", out.Exit)
 	}
 	for _, b := range rep.Bumps {
+		if b.Err != nil {
+			log.Error("bump failed", "repository", b.Name, "error", b.Err)
+			continue
+		}
 		log.Info("bump: "+b.Message, "repository", b.Name, "pushed", b.Pushed)
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	if rep.Exit != update.ExitOK && rep.Exit != update.ExitStale {
 		return fmt.Errorf("the run ended with exit code %d", rep.Exit)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -36,16 +38,27 @@ func (a *app) fail(err error) int {
 	if a.json && !a.printed {
 		a.printJSON(failure{1, err.Error(), hint(err), code})
 	}
-	fmt.Fprintf(a.stderr, "rocm-nightly: %v\n", err)
+	fmt.Fprintf(a.stderr, "rocm-nightly: %s\n", printable(err.Error()))
 	if h := hint(err); h != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", h)
 	}
 	if a.verbose {
 		for depth, e := 1, errors.Unwrap(err); e != nil; depth, e = depth+1, errors.Unwrap(e) {
-			fmt.Fprintf(a.stderr, "  cause %d: %T: %v\n", depth, e, e)
+			fmt.Fprintf(a.stderr, "  cause %d: %T: %s\n", depth, e, printable(e.Error()))
 		}
 	}
 	return code
+}
+
+// printable replaces what could move a terminal's cursor: names in errors are
+// AMD's, or whoever answered in AMD's place.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 func exitCode(err error) int {
@@ -66,14 +79,14 @@ func hint(err error) string {
 	var mismatch *release.MismatchError
 	var badUsage *usageError
 	switch {
-	case errors.As(err, &mismatch):
+	case errors.As(err, &mismatch) && mismatch.Want.Source == "--digest":
 		return "the bytes are not those that were asked for: check the digest, and fetch the tarball again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space or use --root DIR on another file system, then run it again; what was installed is untouched"
+		return "free some space, or work on another file system (--root or --prefix), then run it again; what was in use is untouched"
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is read-only; use --root DIR on another one"
+		return "the file system is read-only: work on another one (--root or --prefix)"
 	case errors.Is(err, fs.ErrPermission):
-		return "run it as the user that owns the files, or use --root DIR"
+		return "run it as the user that owns the files, or work elsewhere (--root or --prefix)"
 	case errors.Is(err, repack.ErrOccupied):
 		return "name a directory that does not exist yet"
 	case errors.Is(err, context.Canceled):

@@ -27,7 +27,7 @@ func (a *app) listCmd() *cobra.Command {
 		Use:   "list",
 		Short: "Show what AMD publishes",
 		Long: `Show what AMD publishes: the newest release of each family, or with --arch
-every release that serves a GPU, newest first. With --all also the -tests
+every release of the family that serves it, newest first. With --all also the -tests
 tarballs, those of other platforms, and the names that are of no known grammar.`,
 		Example: "  rocm-nightly list\n  rocm-nightly list --arch gfx1151\n  rocm-nightly list --channel stable --json",
 		Args:    cobra.NoArgs,
@@ -109,6 +109,9 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 func (o listOptions) pick(l *fetch.Listing) ([]release.Release, error) {
 	family := ""
 	if o.arch != "" {
+		if _, known := gfx.Canonical(o.arch); !known && o.arch != gfx.Auto {
+			return nil, usage(fmt.Errorf("list: %q is no GPU target: use a gfx name, a family, a product name or multiarch", o.arch))
+		}
 		if o.arch == gfx.Auto {
 			return nil, usage(fmt.Errorf("--arch auto: name a target to list its releases"))
 		}

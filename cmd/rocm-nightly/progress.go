@@ -24,6 +24,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	bar   *mpb.Bar
+	total int64 // of bar
 	stage string
 	last  time.Time
 }
@@ -93,7 +94,10 @@ func (p *progress) plain(e update.Event) {
 	default:
 		return
 	}
-	p.stage, p.last = e.Stage, time.Now()
+	if e.Stage != "download" { // which runs beside the others
+		p.stage = e.Stage
+	}
+	p.last = time.Now()
 }
 
 func stageText(stage string) string {
@@ -114,11 +118,16 @@ func stageText(stage string) string {
 // line for a stage that has no measure.
 func (p *progress) show(e update.Event) {
 	if e.Stage == "download" && e.Total > 0 {
+		if p.bar != nil && p.total != e.Total { // the next install
+			p.bar.Abort(true)
+			p.bar = nil
+		}
 		if p.bar == nil {
+			p.total = e.Total
 			p.bar = p.bars.AddBar(e.Total,
 				mpb.BarRemoveOnComplete(),
 				mpb.PrependDecorators(decor.Name("downloading "), decor.CountersKibiByte("% .1f / % .1f")),
-				mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), " % .1f"), decor.AverageETA(decor.ET_STYLE_GO)))
+				mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1024(0), " % .1f"), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
 		}
 		p.bar.SetCurrent(e.Done)
 		return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -46,8 +47,9 @@ type slotStatus struct {
 	Slot        string             `json:"slot"`
 	Active      string             `json:"active"` // "" if none
 	Prefix      string             `json:"prefix"`
-	Age         string             `json:"age"`   // of the active night, for people
-	Newer       *string            `json:"newer"` // null: nothing newer, or not known
+	Age         string             `json:"age"`             // of the active night, for people
+	Newer       *string            `json:"newer"`           // null: nothing newer, or not known
+	Error       string             `json:"error,omitempty"` // what is wrong with the slot
 	Generations []generationStatus `json:"generations"`
 	History     []store.Activation `json:"history,omitempty"`
 	Runs        []runStatus        `json:"runs,omitempty"`
@@ -80,7 +82,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	st, err := store.Open(cfg.Root)
+	st, err := a.store()
 	if err != nil {
 		return err
 	}
@@ -89,22 +91,20 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	rep := statusReport{Schema: 1, Root: cfg.Root, Slots: []slotStatus{}, Links: []linkStatus{}}
+	look := &lookup{a: a, cfg: cfg, offline: o.offline, listings: map[string]*fetch.Listing{}}
 	for _, sl := range slots {
-		s, err := a.slotStatus(ctx, cfg, sl, o)
-		if err != nil {
-			return err
+		s := slotStatus{Slot: sl.Name(), Generations: []generationStatus{}}
+		// One slot that cannot be read does not hide the others.
+		if err := errors.Join(s.fill(sl), s.past(sl, o.history)); err != nil {
+			s.Error = err.Error()
 		}
-		rep.Slots = append(rep.Slots, *s)
+		s.Newer = look.newer(ctx, sl, s.Active)
+		rep.Slots = append(rep.Slots, s)
 	}
 	for _, in := range cfg.Installs {
-		if in.Link == "" {
-			continue
+		if in.Link != "" {
+			rep.Links = append(rep.Links, statusOfLink(st, in.Link))
 		}
-		l, err := st.LinkStatus(in.Link)
-		if err != nil {
-			return err
-		}
-		rep.Links = append(rep.Links, linkStatus{l.Path, string(l.State), l.What})
 	}
 	if a.json {
 		a.printJSON(rep)
@@ -113,34 +113,44 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	return a.printStatus(rep)
 }
 
-func (a *app) slotStatus(ctx context.Context, cfg *config.Config, sl *store.Slot, o statusOptions) (*slotStatus, error) {
-	s := &slotStatus{Slot: sl.Name(), Generations: []generationStatus{}}
+func statusOfLink(st *store.Store, path string) linkStatus {
+	l, err := st.LinkStatus(path)
+	if err != nil {
+		return linkStatus{path, "unknown", err.Error()}
+	}
+	return linkStatus{l.Path, string(l.State), l.What}
+}
+
+// fill reads what is installed.
+func (s *slotStatus) fill(sl *store.Slot) error {
 	gens, err := sl.Generations()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, g := range gens {
 		gs := generationStatus{Name: g.Name, Version: g.Version, Active: g.Active, Installed: g.Installed}
-		if m, err := g.Manifest(); err == nil {
+		m, merr := g.Manifest()
+		if merr == nil {
 			gs.Digest, gs.Bytes = m.Digest, m.Counts.Bytes
 		}
+		err = errors.Join(err, merr)
 		if g.Active {
 			s.Active, s.Prefix = g.Name, sl.CurrentPath()
 			if v, err := release.ParseVersion(g.Version); err == nil {
 				s.Age = update.Age(v, time.Now())
-				s.Newer = a.newer(ctx, cfg, sl, v, o)
 			}
 		}
 		s.Generations = append(s.Generations, gs)
 	}
-	if !o.history {
-		return s, nil
-	}
-	return s, s.past(sl)
+	_, cerr := sl.Current()
+	return errors.Join(err, cerr)
 }
 
 // past adds what happened to a slot.
-func (s *slotStatus) past(sl *store.Slot) error {
+func (s *slotStatus) past(sl *store.Slot, wanted bool) error {
+	if !wanted {
+		return nil
+	}
 	state, err := sl.State()
 	if err != nil {
 		return err
@@ -160,35 +170,68 @@ func (s *slotStatus) past(sl *store.Slot) error {
 	return nil
 }
 
-// newer asks the index, briefly: status must answer also without a network.
-func (a *app) newer(ctx context.Context, cfg *config.Config, sl *store.Slot, active release.Version, o statusOptions) *string {
-	if o.offline {
-		return nil
+// lookup asks the index of each channel once, and briefly: status must answer
+// also without a network.
+type lookup struct {
+	a        *app
+	cfg      *config.Config
+	offline  bool
+	listings map[string]*fetch.Listing // nil where the index did not answer
+}
+
+// lookupTime is how long status waits for an index.
+const lookupTime = 5 * time.Second
+
+func (l *lookup) listing(ctx context.Context, channel string) *fetch.Listing {
+	if have, asked := l.listings[channel]; asked {
+		return have
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	l.listings[channel] = nil
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
-	urls, insecure := indexes(cfg.Channels[sl.Channel()])
-	quick := *cfg
+	urls, insecure := indexes(l.cfg.Channels[channel])
+	quick := *l.cfg
 	quick.Download.Retries = 0
-	client, err := a.fetchClient(&quick, insecure, nil)
+	client, err := l.a.fetchClient(&quick, insecure, nil)
+	if err == nil {
+		l.listings[channel], err = client.List(ctx, channel, urls)
+	}
+	if err != nil {
+		l.a.log(l.a.stderr).Warn("what is newer is not known: the index could not be read", "channel", channel, "error", err)
+	}
+	return l.listings[channel]
+}
+
+// newer returns the newest version that update would take in place of active.
+func (l *lookup) newer(ctx context.Context, sl *store.Slot, active string) *string {
+	if l.offline || active == "" {
+		return nil
+	}
+	list := l.listing(ctx, sl.Channel())
+	if list == nil {
+		return nil
+	}
+	res, err := gfx.Resolve(sl.Target(), list.Families())
 	if err != nil {
 		return nil
 	}
-	l, err := client.List(ctx, sl.Channel(), urls)
-	if err != nil {
-		a.log(a.stderr).Debug("the index could not be read", "error", err)
+	p := l.cfg.Policy
+	rel, err := fetch.Select(list, res.Family, fetch.Policy{
+		Prefer: p.Prefer, Series: p.Series, Deny: p.Deny, MinAge: time.Duration(p.MinAge), Settle: time.Duration(p.Settle),
+	})
+	if err != nil || sl.Skip(rel.Version.String()) {
 		return nil
 	}
-	res, err := gfx.Resolve(sl.Target(), l.Families())
-	if err != nil {
+	cur, err := sl.Current()
+	if err != nil || cur == nil {
 		return nil
 	}
-	rel, err := fetch.Select(l, res.Family, fetch.Policy{Prefer: cfg.Policy.Prefer, Series: cfg.Policy.Series, Deny: cfg.Policy.Deny})
-	if err != nil || rel.Version.Compare(active) <= 0 {
+	v, err := release.ParseVersion(cur.Version)
+	if err != nil || rel.Version.Compare(v) <= 0 {
 		return nil
 	}
-	v := rel.Version.String()
-	return &v
+	text := rel.Version.String()
+	return &text
 }
 
 func (a *app) printStatus(rep statusReport) error {
@@ -198,21 +241,24 @@ func (a *app) printStatus(rep statusReport) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, s := range rep.Slots {
 		fmt.Fprintf(w, "%s\t%s\n", s.Slot, s.Prefix)
+		if s.Error != "" {
+			fmt.Fprintf(w, "  ! %s\n", printable(s.Error))
+		}
 		for _, g := range s.Generations {
 			mark, note := " ", ""
 			if g.Active {
-				mark, note = "*", s.Age
+				mark, note = "*", "\t"+s.Age
 				if s.Newer != nil {
 					note += ", newer: " + *s.Newer
 				}
 			}
-			fmt.Fprintf(w, "  %s %s\t%s\t%s\t%s\n", mark, g.Name, bytesText(g.Bytes), g.Installed.Local().Format("2006-01-02 15:04"), note)
+			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, bytesText(g.Bytes), g.Installed.Local().Format("2006-01-02 15:04"), note)
 		}
 		for _, h := range s.History {
 			fmt.Fprintf(w, "    %s\t%s\t%s\n", h.At.Local().Format("2006-01-02 15:04"), h.Generation, h.Why)
 		}
 		for _, r := range s.Runs {
-			fmt.Fprintf(w, "    run %s\texit %d\t%s\t%s\n", r.Name, r.Exit, r.Finished.Local().Format("2006-01-02 15:04"), r.Error)
+			fmt.Fprintf(w, "    run %s\texit %d\t%s\t%s\n", r.Name, r.Exit, r.Finished.Local().Format("2006-01-02 15:04"), printable(r.Error))
 		}
 	}
 	for _, l := range rep.Links {

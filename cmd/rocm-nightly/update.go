@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,8 +16,8 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/repack"
-	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -59,6 +60,9 @@ func (a *app) update(ctx context.Context, o updateOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(cfg.Installs) == 0 && len(o.arch) == 0 {
+		return usage(errors.New("update: the config has no installs, and --arch names none"))
+	}
 	p := a.newProgress(a.stderr)
 	rep, err := a.updateOnce(ctx, cfg, o, p, a.log(p))
 	p.close()
@@ -76,7 +80,7 @@ func (a *app) update(ctx context.Context, o updateOptions) error {
 
 // updateOnce is one run of the pipeline, as the verb and the daemon do it.
 func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOptions, p *progress, log *slog.Logger) (*update.Report, error) {
-	st, err := store.Open(cfg.Root)
+	st, err := a.store()
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +101,27 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 func archInstalls(cfg *config.Config, arch []string) []update.Install {
 	var out []update.Install
 	for _, target := range arch {
-		in := config.Install{Target: target, Channel: "nightly"}
-		for _, c := range cfg.Installs {
-			if strings.EqualFold(c.Target, target) {
-				in = c
-			}
-		}
-		out = append(out, updateInstall(cfg, in))
+		out = append(out, updateInstall(cfg, archInstall(cfg, target)))
 	}
 	return out
+}
+
+// archInstall finds the install that means the same target, else the one of
+// auto, whose settings are those of this machine.
+func archInstall(cfg *config.Config, target string) config.Install {
+	in := config.Install{Target: target, Channel: "nightly"}
+	want, _ := gfx.Canonical(target)
+	for _, c := range cfg.Installs {
+		name, _ := gfx.Canonical(c.Target)
+		if name == want && target != gfx.Auto {
+			return c
+		}
+		if c.Target == gfx.Auto {
+			in = c
+			in.Target = target
+		}
+	}
+	return in
 }
 
 // updateConfig translates the config for the pipeline.
@@ -205,13 +221,24 @@ func (a *app) printUsable(rep *update.Report) {
 
 // sourceLine is what a user of shell types to get the environment of a prefix.
 func sourceLine(shell, prefix string) string {
-	switch filepath.Base(shell) {
-	case "fish":
-		return "source " + filepath.Join(prefix, "etc/env.fish")
+	verb, file := ".", "env.sh"
+	switch name := filepath.Base(shell); name {
+	case "fish", "nu":
+		verb, file = "source", "env."+name
 	case "csh", "tcsh":
-		return "source " + filepath.Join(prefix, "etc/env.csh")
+		verb, file = "source", "env.csh"
 	}
-	return ". " + filepath.Join(prefix, "etc/env.sh")
+	path := filepath.Join(prefix, "etc", file)
+	if strings.ContainsFunc(path, unquoted) {
+		// Single quotes are the same in all these shells, and none is left in it.
+		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return verb + " " + path
+}
+
+// unquoted reports whether a character needs quotes in a shell.
+func unquoted(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._+-", r))
 }
 
 // updateErrors prints what went wrong with single installs; the report has

@@ -175,6 +175,7 @@ func TestLoad(t *testing.T) {
 	write("config.d/30-c.yaml", "policy: {series: '10.2'}\n")
 	write("config.d/10-a.yaml", "schedule: '0 2 * * *'\n")
 	write("config.d/ignored.txt", "x: y\n")
+	write("config.d/.hidden.yaml", "x: y\n")
 	c, files, err := Load(Places{Search: []string{filepath.Join(dir, "none"), main}, DropIns: filepath.Join(dir, "config.d")})
 	if err != nil || c.Keep.Last != 4 || c.Schedule != "0 3 * * *" || len(files) != 4 {
 		t.Fatalf("%+v, %v, %v", c, files, err)

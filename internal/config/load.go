@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -111,6 +112,8 @@ func (p Places) dropIns() []string {
 	if err != nil {
 		return nil // only for a malformed pattern, and this one is not
 	}
+	// Hidden files are editors' locks and copies.
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(filepath.Base(n), ".") })
 	slices.Sort(names)
 	return names
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/demo"
+)
+
+// The daemon's jobs are the installs by schedule, and one run of a job is one
+// update of its installs.
+func TestDaemonJobs(t *testing.T) {
+	amd, root := t.TempDir(), t.TempDir()
+	for _, family := range []string{"gfx1151", "gfx110X-all"} {
+		if _, err := demo.Night(context.Background(), amd, demo.NightOptions{Version: "10.2.0a20260930", Family: family, Date: time.Now().Add(-24 * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url, stop, err := demo.Serve(context.Background(), amd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf(`
+root: %s
+channels: {nightly: {indexes: [{url: %q}]}}
+policy: {settle: 0s}
+installs:
+  - target: gfx1151
+  - target: gfx1100
+    schedule: "0 7 * * 1"
+  - target: gfx1103
+`, root, url)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &log, stderr: &log, getenv: func(string) string { return "" }, uid: 1000, configFile: file, logFormat: "json"}
+	cfg, err := a.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := a.jobs(cfg)
+	if len(jobs) != 2 || jobs[0].Spec != cfg.Schedule || jobs[1].Spec != "0 7 * * 1" {
+		t.Fatalf("%+v", jobs)
+	}
+	installed := func(want ...string) {
+		t.Helper()
+		slots, _ := filepath.Glob(filepath.Join(root, "slots/*/current"))
+		if len(slots) != len(want) {
+			t.Fatalf("installed %v, want %v; log: %s", slots, want, log.String())
+		}
+	}
+	if err := jobs[1].Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	installed("gfx1100")
+	if err := jobs[0].Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	installed("gfx1100", "gfx1103", "gfx1151")
+	stop()
+	if err := jobs[0].Run(context.Background()); err == nil {
+		t.Error("an index that is gone is no failure")
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := jobs[0].Run(cancelled); err != nil {
+		t.Errorf("a requested stop is a failure: %v", err)
+	}
+}
+
+func TestSourceLine(t *testing.T) {
+	for _, tt := range []struct{ shell, prefix, want string }{
+		{"/bin/bash", "/var/lib/x/current", ". /var/lib/x/current/etc/env.sh"},
+		{"", "/p", ". /p/etc/env.sh"},
+		{"/usr/bin/fish", "/p", "source /p/etc/env.fish"},
+		{"/bin/tcsh", "/p", "source /p/etc/env.csh"},
+		{"nu", "/p", "source /p/etc/env.nu"},
+		{"/bin/sh", "/home/me/my rocm", ". '/home/me/my rocm/etc/env.sh'"},
+		{"/bin/sh", "/it's", `. '/it'\''s/etc/env.sh'`},
+	} {
+		if got := sourceLine(tt.shell, tt.prefix); got != tt.want {
+			t.Errorf("%s: %s", tt.shell, got)
+		}
+	}
+}
+
+func TestArchFindsItsInstall(t *testing.T) {
+	cfg := config.Default()
+	cfg.Installs = []config.Install{{Target: "auto", Channel: "stable", Link: "/opt/rocm"}, {Target: "RX 7900 XTX", Channel: "dev"}}
+	if in := archInstall(cfg, "gfx1100"); in.Channel != "dev" {
+		t.Errorf("%+v", in)
+	}
+	if in := archInstall(cfg, "gfx1151"); in.Channel != "stable" || in.Target != "gfx1151" || in.Link != "/opt/rocm" {
+		t.Errorf("%+v", in)
+	}
+	cfg.Installs = nil
+	if in := archInstall(cfg, "gfx1151"); in.Channel != "nightly" {
+		t.Errorf("%+v", in)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	if got := printable("a\x1b[31mb\u009bc\nd"); strings.ContainsAny(got, "\x1b\u009b") || !strings.Contains(got, "\nd") {
+		t.Errorf("%q", got)
+	}
+}
