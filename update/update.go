@@ -227,7 +227,11 @@ func (r *run) list(ctx context.Context, channel string) *listed {
 	l.client, l.err = r.o.Client(ch.Insecure, func(e fetch.Event) {
 		switch e.Kind {
 		case fetch.EventRetry, fetch.EventNote:
-			r.o.Log.Warn(e.Message, "release", e.Release)
+			log := r.o.Log
+			if e.Release != "" {
+				log = log.With("release", e.Release)
+			}
+			log.Warn(e.Message)
 		default:
 			r.o.Event(Event{Stage: "download", Done: e.Done, Total: e.Total})
 		}

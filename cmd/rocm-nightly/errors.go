@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"strings"
 	"syscall"
 	"unicode"
@@ -78,6 +79,8 @@ func exitCode(err error) int {
 func hint(err error) string {
 	var mismatch *release.MismatchError
 	var badUsage *usageError
+	var unreachable *net.OpError
+	var unknownHost *net.DNSError
 	switch {
 	case errors.As(err, &mismatch) && mismatch.Want.Source == "--digest":
 		return "the bytes are not those that were asked for: check the digest, and fetch the tarball again"
@@ -91,6 +94,8 @@ func hint(err error) string {
 		return "name a directory that does not exist yet"
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted; run it again to continue"
+	case errors.As(err, &unreachable), errors.As(err, &unknownHost):
+		return "check the network, and HTTPS_PROXY where there is a proxy, then run it again"
 	case errors.As(err, &badUsage):
 		return "see rocm-nightly --help"
 	}
