@@ -61,7 +61,7 @@ type rule func(ctx context.Context, a *auditor) error
 
 // rules are run in this order; the report is sorted afterwards.
 var rules = []rule{
-	invalidELF, needed, kpack, interpreters, links, leakedPaths, modes, wrappers, rootShape, versions,
+	rocmTree, invalidELF, needed, kpack, interpreters, links, leakedPaths, modes, wrappers, rootShape, versions,
 }
 
 // auditor is the state of one run.
@@ -153,7 +153,7 @@ func (a *auditor) open(ctx context.Context, dir string, files []manifest.File) e
 	}
 	if t.entries["bin"] == nil && t.entries["lib"] == nil && t.entries["opt/rocm"] == nil {
 		root.Close()
-		return fmt.Errorf("%w: it has neither opt/rocm, lib nor bin; name the directory that holds them", ErrNotTree)
+		return t.notTree()
 	}
 	a.tree = t
 	a.checked["files"] = t.files

@@ -185,6 +185,12 @@ var breaks = []struct {
 		f.remove(rocm + ".info")
 		f.remove(".info")
 	}, "", []string{"required root-shape llvm", "required root-shape opt/rocm/amdgcn", "warning root-shape opt/rocm/.info"}},
+	{"names that a terminal obeys", func(f *fixture) {
+		f.link(rocm+"share/\x1b[2J\xff\u202e\\x", "/\x1bx\n")
+		f.text(rocm+"lib/x\n.pc", "prefix=/__w/\u009bx\n", 0o644)
+	}, "", []string{
+		`fatal escape opt/rocm/share/\x1b[2J\xff\u202e\\x | /\x1bx\n`,
+		`warning leaked-path opt/rocm/lib/x\n.pc`}},
 	{"the version", func(f *fixture) {
 		f.text(rocm+"share/therock/therock_manifest.json", `{"rocm_package_version":"10.2.0a20260929","rocm_version":"10.2.0"}`, 0o644)
 	}, "", []string{"warning version opt/rocm/share/therock/therock_manifest.json | 10.2.0a20260929"}},
@@ -214,6 +220,9 @@ func TestEachBreakIsFoundAndNothingElse(t *testing.T) {
 				t.Errorf("got  %q\nwant %q\n%+v", got, want, r.Findings)
 			}
 			for _, x := range r.Findings {
+				if !isPrintable(x.Path + x.Subject + x.Detail + x.Hint) {
+					t.Errorf("not printable: %q", x)
+				}
 				if x.Detail == "" || x.Hint == "" {
 					t.Errorf("says nothing: %+v", x)
 				}

@@ -13,6 +13,10 @@
 //   - Every ELF file for this machine is parsed; GPU code objects, relocatables,
 //     static files and files for other machines are left alone.
 //   - A library that names GPU code archives finds at least one of them.
+//   - A directory whose ROCm tree holds neither bin nor lib is no ROCm tree: that
+//     is one fatal finding, rule [RuleTree], or [ErrNotTree] when it has not even
+//     the names.
+//   - Findings are printable, whatever the names in the tree are.
 //   - Only files below the directory and the host's libraries and interpreters
 //     are looked at. A link that leads out of the directory is reported, and
 //     files are opened through an [os.Root].

@@ -93,7 +93,7 @@ func (l *allowList) has(f Finding) bool {
 
 // knownRules are the names that an Allow may have.
 var knownRules = map[string]bool{
-	RuleNeeded: true, RuleForeignLibrary: true, RuleInvalidELF: true, RuleKpack: true, RuleInterpreter: true,
+	RuleTree: true, RuleNeeded: true, RuleForeignLibrary: true, RuleInvalidELF: true, RuleKpack: true, RuleInterpreter: true,
 	RuleLink: true, RuleEscape: true, RuleLeakedPath: true, RuleMode: true, RuleUnreadable: true,
 	RuleWrapper: true, RuleRootShape: true, RuleVersion: true,
 }

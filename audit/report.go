@@ -27,6 +27,7 @@ const (
 // The names of the rules. They are part of the format: a configuration and a
 // stored report name them.
 const (
+	RuleTree           = "tree"
 	RuleNeeded         = "needed"
 	RuleForeignLibrary = "foreign-library"
 	RuleInvalidELF     = "invalid-elf"
@@ -42,7 +43,9 @@ const (
 	RuleVersion        = "version"
 )
 
-// Finding is one thing that is wrong.
+// Finding is one thing that is wrong. Names in it come from the tree and may be
+// hostile: what a terminal or a log could take for anything but text is written
+// as an escape of Go ("\x1b"), and a backslash in Path or Subject is doubled.
 type Finding struct {
 	Rule     string `json:"rule"`
 	Severity string `json:"severity"`
@@ -81,6 +84,8 @@ func (a *auditor) report(dir string, allow *allowList) *Report {
 			r.Allowed++
 			continue
 		}
+		// Only now: an Allow is compared with the real name.
+		f = f.printable()
 		r.Findings = append(r.Findings, f)
 		r.Counts.add(f)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +39,7 @@ func (m *maker) make(ctx context.Context, src io.Reader) (*Result, error) {
 		func(ctx context.Context) error { return m.unpack(ctx, src) },
 		m.patch,
 		m.wrap,
+		m.date,
 		m.describe,
 		m.audit,
 		m.settle,
@@ -151,7 +151,9 @@ func (m *maker) wrap(ctx context.Context) error {
 	if m.tree == "" {
 		made, err = wrap.FinishTree(ctx, m.root, m.files)
 	} else {
-		made, err = wrap.Finish(ctx, m.root, m.files, m.wrapOptions())
+		o := m.o.wrapOptions()
+		o.Version, o.Digest = m.version(), m.res.Digest.String()
+		made, err = wrap.Finish(ctx, m.root, m.files, o)
 	}
 	if err != nil {
 		return err
@@ -159,24 +161,6 @@ func (m *maker) wrap(ctx context.Context) error {
 	m.files = append(m.files, made...)
 	manifest.Sort(m.files)
 	return nil
-}
-
-func (m *maker) wrapOptions() wrap.Options {
-	o := wrap.Options{
-		Profile: m.o.Profile, FinalPrefix: m.o.FinalPrefix, Target: m.o.Target,
-		Version: m.version(), Digest: m.res.Digest.String(),
-	}
-	// The wrappers are scripts too: with interpreters of its own, a prefix
-	// must not lean on /bin/sh.
-	for _, dir := range m.o.InterpreterPath {
-		for name, set := range map[string]*string{"sh": &o.Shell, "readlink": &o.Readlink} {
-			file := filepath.Join(dir, name)
-			if fi, err := os.Stat(file); *set == "" && err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
-				*set = file
-			}
-		}
-	}
-	return o
 }
 
 // describe writes manifest.json and files.jsonl. A tree on its own has none:
@@ -296,39 +280,4 @@ func (m *maker) audit(ctx context.Context) error {
 		return &RefusedError{Findings: bad, Result: &m.res}
 	}
 	return nil
-}
-
-// settle gives every directory the time that the tarball says, now that
-// nothing more is written into any; those that are ours get the newest time
-// of the tarball, so that nothing depends on when this ran.
-func (m *maker) settle(context.Context) error {
-	var newest int64
-	for _, f := range m.files {
-		newest = max(newest, f.MTime)
-	}
-	stamp := func(name string, unix int64) error {
-		if unix == 0 {
-			unix = newest
-		}
-		t := time.Unix(unix, 0)
-		if err := m.root.Chtimes(name, t, t); err != nil {
-			return fmt.Errorf("set times: %w", err)
-		}
-		return nil
-	}
-	for _, f := range slices.Backward(m.files) { // children sort after parents
-		if f.Kind == manifest.Dir {
-			if err := stamp(f.Path, f.MTime); err != nil {
-				return err
-			}
-		}
-	}
-	if m.tree != "" {
-		for _, name := range []string{manifest.Name, manifest.FilesName} {
-			if err := stamp(name, newest); err != nil {
-				return err
-			}
-		}
-	}
-	return stamp(".", newest)
 }

@@ -6,6 +6,7 @@
 // [Scripts.Edit] rewrites one text file as it is unpacked, [RunPaths] plans the
 // ELF edits once the facts of the whole tree are known, and [Finish] adds what
 // stands around the tree: the root-shaped prefix. [ExampleFinish] shows the last.
+// [Options.Check] says before all that whether Finish would take its options.
 //
 // # Promises
 //

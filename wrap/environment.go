@@ -100,13 +100,18 @@ func shDefault(v variable) string {
 }
 
 func shSearch(s search) string {
-	dir := quoteSh(s.dir)
-	value := "${NAME:+$NAME:}" + dir
+	value := "${@name@:+$@name@:}@dir@"
 	if s.first {
-		value = dir + "${NAME:+:$NAME}"
+		value = "@dir@${@name@:+:$@name@}"
 	}
-	text := "case \":${NAME-}:\" in\n*:" + dir + ":*) ;;\n*) NAME=" + value + " ;;\nesac\nexport NAME\n"
-	return strings.ReplaceAll(text, "NAME", s.name)
+	return s.fill("case \":${@name@-}:\" in\n*:@dir@:*) ;;\n*) @name@="+value+" ;;\nesac\nexport @name@\n", quoteSh)
+}
+
+// fill puts the variable and the quoted directory into a template. It does so in
+// one pass: a directory may be called anything, a mark of the template included,
+// and what was put in must not be read again.
+func (s search) fill(template string, quote func(string) string) string {
+	return strings.NewReplacer("@name@", s.name, "@dir@", quote(s.dir)).Replace(template)
 }
 
 // fish is the environment for fish, where variables named …PATH are lists.
@@ -139,13 +144,11 @@ func (e environ) csh(prefix string) string {
 	b.WriteString("if ( \"${ROCM_NIGHTLY_ENV}\" != " + quoteCsh(prefix) + " ) then\n")
 	b.WriteString("setenv ROCM_NIGHTLY_ENV " + quoteCsh(prefix) + "\n")
 	for _, s := range e.lists {
-		dir := quoteCsh(s.dir)
-		value := `"${NAME}":` + dir
+		value := `"${@name@}":@dir@`
 		if s.first {
-			value = dir + `:"${NAME}"`
+			value = `@dir@:"${@name@}"`
 		}
-		text := "if ( $?NAME ) then\nsetenv NAME " + value + "\nelse\nsetenv NAME " + dir + "\nendif\n"
-		b.WriteString(strings.ReplaceAll(text, "NAME", s.name))
+		b.WriteString(s.fill("if ( $?@name@ ) then\nsetenv @name@ "+value+"\nelse\nsetenv @name@ @dir@\nendif\n", quoteCsh))
 	}
 	b.WriteString("endif\n")
 	return b.String()

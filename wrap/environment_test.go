@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// hostile is a final prefix that careless quoting trips over.
-const hostile = `/opt/my r'o"c$m!` + "`x`" + `\&;*(a)#[b]`
+// hostile is a final prefix that careless quoting trips over, and careless
+// filling in of templates: it holds their marks.
+const hostile = `/opt/my r'o"c$m!` + "`x`" + `\&;*(a)#[b]/NAME/@name@@dir@/@rocm@/@shell@@cache@@key@`
 
 // sourced are the variables that an environment file sets.
 const sourced = "ROCM_PATH HIP_PATH HIP_PLATFORM HIPCXX HIP_DEVICE_LIB_PATH PATH CMAKE_PREFIX_PATH PKG_CONFIG_PATH LD_LIBRARY_PATH"

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -141,6 +143,8 @@ func TestFinishRefuses(t *testing.T) {
 		"line end":   {FinalPrefix: "/a\nb"},
 		"NUL":        {FinalPrefix: "/a\x00b"},
 		"colon":      {FinalPrefix: "/a:b"},
+		`"/a\rb"`:    {FinalPrefix: "/a\rb"},
+		`""`:         {},
 		"profile":    {FinalPrefix: "/a", Profile: "other"},
 		"version":    {FinalPrefix: "/a", Version: "1; rm"},
 		"digest":     {FinalPrefix: "/a", Digest: "sha256:x"},
@@ -148,9 +152,17 @@ func TestFinishRefuses(t *testing.T) {
 		"first line": {FinalPrefix: "/a", Shell: "/a b/sh"},
 		"readlink":   {FinalPrefix: "/a", Readlink: "a\nb"},
 	} {
-		if _, err := Finish(context.Background(), root, files, o); err == nil || !strings.Contains(err.Error(), want) {
+		var bad *OptionError
+		if err := o.Check(); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || optionNames[bad.Option] == "" {
 			t.Errorf("%+v: %v", o, err)
 		}
+		bad = nil
+		if _, err := Finish(context.Background(), root, files, o); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := (Options{FinalPrefix: hostile}).Check(); err != nil {
+		t.Errorf("an odd but possible final prefix: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -164,6 +176,26 @@ func TestFinishRefuses(t *testing.T) {
 	defer empty.Close()
 	if _, err := Finish(context.Background(), empty, nil, Options{FinalPrefix: "/a"}); err == nil || !strings.Contains(err.Error(), "opt/rocm") {
 		t.Errorf("no tree: %v", err)
+	}
+}
+
+// A release may claim any second, such as one that nanoseconds in 64 bits do not
+// reach.
+func TestTimesAfter2262(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	const year2286 = 10_000_000_000
+	if err := setTime(root, ".", year2286); err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(dir)
+	// A filesystem that ends earlier takes its last second, in 2038 or later.
+	if err != nil || fi.ModTime().Unix() != year2286 && fi.ModTime().Unix() < math.MaxInt32 {
+		t.Errorf("%v, %v", fi.ModTime(), err)
 	}
 }
 

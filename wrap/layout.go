@@ -127,7 +127,12 @@ func setTime(root *os.Root, p string, mtime int64) error {
 		return err
 	}
 	defer dir.Close()
-	ts := unix.NsecToTimespec(time.Unix(mtime, 0).UnixNano())
+	// Not by way of nanoseconds: 64 bits of them end in the year 2262, and what a
+	// tarball says is a second of any year.
+	ts, err := unix.TimeToTimespec(time.Unix(mtime, 0))
+	if err != nil {
+		return &fs.PathError{Op: "set time of", Path: p, Err: err}
+	}
 	if err := unix.UtimesNanoAt(int(dir.Fd()), path.Base(p), []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return &fs.PathError{Op: "set time of", Path: p, Err: err}
 	}

@@ -1,6 +1,7 @@
 package wrap
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
@@ -30,6 +31,10 @@ func (l *layout) binaries(o Options, script func(treePath string) (bool, error))
 	return nil
 }
 
+// libraryName matches the names by which the linker and the loader find a
+// library. A program may have .so elsewhere in its name, as tool.sort has.
+var libraryName = regexp.MustCompile(`\.so(\.[0-9]+)*$`)
+
 // isProgram reports whether an entry of bin/ is to be wrapped: an executable
 // regular file of it, or another name of one, that is a script or an x86-64
 // program.
@@ -43,7 +48,7 @@ func (l *layout) isProgram(bin, name string, script func(string) (bool, error)) 
 		return false, nil
 	}
 	if e := l.tree.elf(f, treeDir); e != nil {
-		library := strings.Contains(name, ".so") || e.Soname != "" && e.Interp == ""
+		library := libraryName.MatchString(name) || e.Soname != "" && e.Interp == ""
 		return e.Machine == "x86_64" && (e.Type == "dyn" || e.Type == "exec") && !library, nil
 	}
 	return script(real)

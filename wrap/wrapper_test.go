@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
 // wrapperCase is one way to call a wrapper. BASE is the directory that holds the
@@ -151,6 +153,31 @@ func TestWrapperNeedsNoProgram(t *testing.T) {
 	for _, word := range []string{"dirname", "basename", "readlink", "realpath", "env "} {
 		if strings.Contains(before+after, word) {
 			t.Errorf("the common path has %s", word)
+		}
+	}
+}
+
+func TestProgramsAreToldFromLibraries(t *testing.T) {
+	facts := exe("", "").ELF
+	for name, want := range map[string]bool{
+		"tool": true, "tool.sort": true, "x.so.d": true, "a.so1": true, "so": true,
+		"plugin.so": false, "plugin.so.1": false, "plugin.so.1.22.333": false,
+	} {
+		files := []manifest.File{{Path: "opt/rocm/bin/" + name, Kind: manifest.Regular, Mode: 0o755, ELF: facts}}
+		got, err := newLayout(newTree(files, treeDir)).isProgram("bin", name, nil)
+		if got != want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// What is put into a wrapper is not read for marks again.
+func TestWrapperOfHostileOptions(t *testing.T) {
+	o := Options{Shell: "/x/@program@/@cache@", Readlink: "/y/@shell@/@key@", Version: "1"}
+	text := wrapperText("@shell@@readlink@", o)
+	for _, want := range []string{"#!/x/@program@/@cache@\n", "$('/y/@shell@/@key@' -- ", "/bin/'@shell@@readlink@' \"$@\"\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"net/url"
-	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
@@ -48,7 +43,12 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 		Example: "  rocm-nightly repack therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz --prefix /opt/rocm-10.2\n" +
 			"  curl -fL URL | rocm-nightly repack - --prefix DIR --digest sha256-…",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.repack(cmd.Context(), args[0], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.noEmptyFlags(cmd); err != nil {
+				return usage(err)
+			}
+			return a.repack(cmd.Context(), args[0], o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.prefix, "prefix", "", "the `directory` to make; required")
@@ -66,6 +66,28 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	return c
 }
 
+// noEmptyFlags refuses a flag that was given with nothing: in a script, that is
+// a variable that was not set, and --digest "" must not mean "unverified".
+func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
+	empty := func(name string) error {
+		return fmt.Errorf("repack: --%s is empty: give it a value, or leave it out", name)
+	}
+	for _, name := range []string{
+		"prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "audit-scope", "audit-refuse",
+	} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return empty(name)
+		}
+	}
+	switch {
+	case slices.Contains(o.interpreterPath, ""):
+		return empty("interpreter-path")
+	case slices.Contains(o.addRPath, ""):
+		return empty("add-rpath")
+	}
+	return nil
+}
+
 func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) error {
 	cfg, err := a.config()
 	if err != nil {
@@ -74,6 +96,10 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	ro, err := o.options(cfg)
 	if err != nil {
 		return usage(err)
+	}
+	// Before anything is fetched.
+	if err := repack.Vacant(o.prefix); err != nil {
+		return fmt.Errorf("repack into %s: %w", o.prefix, err)
 	}
 	in, err := a.openSource(ctx, cfg, src, o.prefix)
 	if err != nil {
@@ -139,8 +165,6 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 		return ro, errors.New("repack: --prefix DIR is missing")
 	case o.layout != repack.LayoutRoot && o.layout != repack.LayoutTree:
 		return ro, fmt.Errorf("repack: --layout %q is neither root nor tree", o.layout)
-	case o.finalPrefix != "" && !filepath.IsAbs(o.finalPrefix):
-		return ro, fmt.Errorf("repack: --final-prefix %q is not an absolute path", o.finalPrefix)
 	}
 	if o.arch != "" {
 		target, ok := gfx.Canonical(o.arch)
@@ -156,57 +180,7 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 		}
 		ro.Expect = []release.Expectation{{Digest: d, Source: "--digest"}}
 	}
-	return ro, nil
-}
-
-// source is the tarball to repack. close is told how the repack ended.
-type source struct {
-	io.Reader
-	name  string
-	close func(error) error
-}
-
-// openSource opens a file, a URL or standard input.
-func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix string) (*source, error) {
-	if src == "-" {
-		return &source{a.stdin, "", func(err error) error { return err }}, nil
-	}
-	if u, err := url.Parse(src); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
-		return a.openURL(ctx, cfg, u, prefix)
-	}
-	f, err := os.Open(src)
-	if err != nil {
-		return nil, fmt.Errorf("repack: %w", err)
-	}
-	return &source{f, filepath.Base(src), func(err error) error { return errors.Join(err, f.Close()) }}, nil
-}
-
-// openURL downloads into a spool beside the prefix. What an interrupted run
-// left there is taken up again; it is removed at the end.
-func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefix string) (*source, error) {
-	client, err := a.fetchClient(cfg, false, nil)
-	if err != nil {
-		return nil, err
-	}
-	abs, err := filepath.Abs(prefix)
-	if err != nil {
-		return nil, err
-	}
-	name := path.Base(u.Path)
-	id := sha256.Sum256([]byte(u.String()))
-	spool := filepath.Join(filepath.Dir(abs), fmt.Sprintf(".%s.download-%x", filepath.Base(abs), id[:8]))
-	dl, err := client.Download(ctx, release.Release{Name: name, URL: u.String()}, spool)
-	if err != nil {
-		return nil, err
-	}
-	end := func(err error) error {
-		var unfinished *fetch.DownloadError
-		if err != nil && (errors.As(err, &unfinished) || errors.Is(err, context.Canceled)) {
-			return errors.Join(err, dl.Close())
-		}
-		return errors.Join(err, dl.Discard(), dl.Close(), os.RemoveAll(spool))
-	}
-	return &source{dl, name, end}, nil
+	return ro, ro.Check(o.prefix)
 }
 
 func (a *app) printRepack(r *repack.Result, dir string) {
