@@ -7,15 +7,31 @@
 //     name, and links are made last, after every file has been written, so that
 //     no file is ever written through one.
 //   - What cannot belong to a ROCm is refused by name: devices, FIFOs, a name
-//     listed twice, a file below a link, a relative link out of the tree.
+//     listed twice, a name of more than 128 components, a file below a link, a
+//     relative link out of the tree, and names and link targets that are not
+//     UTF-8 or hold control characters.
+//   - An absolute link becomes a relative one to what it means in the tree, or
+//     is dropped and reported. Which of the two does not depend on the order of
+//     the archive.
 //   - Owners are never restored. Regular files come out 0444 or 0555,
 //     directories 0755: no setuid, setgid, sticky or foreign write bit survives.
+//   - Times are whole seconds from 1970-01-01 00:00:01 to the end of the year
+//     9999, those outside are moved to the nearest; the result and the disk
+//     agree, unless the file system itself ends earlier.
 //   - The stream is read to its end. Truncation, a wrong gzip checksum, a tar
-//     without its end and whatever the source reader reports in place of
-//     [io.EOF] are errors, and then the tree must be thrown away.
-//   - Memory does not grow with the tarball's size, and limits on bytes,
-//     entries and compression ratio stop a bomb.
+//     without its end, data after the end of the tar or of the gzip stream and
+//     whatever the source reader reports in place of [io.EOF] are errors, and
+//     then the tree must be thrown away. NULs may fill up either end.
+//   - Limits on bytes, entries and compression ratio stop a bomb; holes count
+//     as bytes, and implied directories as entries.
+//   - Memory does not grow with the tarball's size, only with the number of its
+//     names: about 600 bytes for each, as long as they are of usual length.
 //   - The same stream gives the same tree, times included.
+//   - When the context ends, Tree returns at once with the context's error,
+//     even while the source hangs. The goroutine that reads the source outlives
+//     Tree only if a Read of the source is still under way a tenth of a second
+//     after Tree has failed, and ends with that Read: a source that can hang
+//     should stop when the context ends.
 //
 // AMD's tarballs are made with "tar cfz X.tar.gz ." in the root of the tree:
 // each name begins with "./", there is no top-level folder, hidden directories

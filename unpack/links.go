@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
@@ -17,25 +15,14 @@ type link struct {
 	target string // as in the archive for symlinks, cleaned for hard links
 	hard   bool
 	mtime  int64
+
+	means string // what an absolute target turned out to be in the tree
+	gone  bool   // an absolute target that is nothing in the tree
 }
-
-// maxExpand bounds how many symlinks one name may lead through, as the kernel does.
-const maxExpand = 40
-
-var (
-	errEscape  = errors.New("leads out of the tree")
-	errMissing = errors.New("leads to nothing in the tree")
-)
 
 // link takes the place of a link; links makes it.
 func (u *unpacker) link(l link) error {
-	if l.target == "" {
-		return fmt.Errorf("%w: link to nothing", ErrRefused)
-	}
-	if strings.ContainsRune(l.target, 0) || len(l.target) > maxPath {
-		return fmt.Errorf("%w: link target of %d bytes", ErrRefused, len(l.target))
-	}
-	if err := u.claim(l.path, manifest.Symlink); err != nil {
+	if err := u.claim(&manifest.File{Path: l.path, Kind: manifest.Symlink}); err != nil {
 		return err
 	}
 	u.late = append(u.late, l)
@@ -49,25 +36,21 @@ func (u *unpacker) links() error {
 	for i := range u.late {
 		byPath[u.late[i].path] = &u.late[i]
 	}
-	files := make(map[string]*manifest.File, len(u.files))
-	for _, f := range u.files {
-		files[f.Path] = f
-	}
 	for i := range u.late {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
 		if l := &u.late[i]; l.hard {
-			if err := u.hardLink(l, byPath, files); err != nil {
+			if err := u.hardLink(l, byPath); err != nil {
 				return &EntryError{l.path, err}
 			}
 		}
 	}
-	t := &tree{kinds: u.kinds, links: byPath}
-	if err := u.relativeLinks(t); err != nil {
+	w := newWeb(u.nodes, byPath)
+	if err := u.relativeLinks(w); err != nil {
 		return err
 	}
-	return u.symlinks(t)
+	return u.symlinks(w)
 }
 
 // maxChain bounds hard links to hard links. An archiver names the first file of
@@ -75,7 +58,7 @@ func (u *unpacker) links() error {
 const maxChain = 40
 
 // hardLink makes l, or turns it into the symlink that it is a hard link to.
-func (u *unpacker) hardLink(l *link, byPath map[string]*link, files map[string]*manifest.File) error {
+func (u *unpacker) hardLink(l *link, byPath map[string]*link) error {
 	target := l.target
 	for range maxChain {
 		next, ok := byPath[target]
@@ -89,7 +72,7 @@ func (u *unpacker) hardLink(l *link, byPath map[string]*link, files map[string]*
 		}
 		target = next.target
 	}
-	f := files[target]
+	f := u.nodes[target]
 	if f == nil || f.Kind != manifest.Regular {
 		return fmt.Errorf("%w: hard link to %q, which is no regular file of the archive", ErrRefused, l.target)
 	}
@@ -98,28 +81,30 @@ func (u *unpacker) hardLink(l *link, byPath map[string]*link, files map[string]*
 	}
 	twin := *f
 	twin.Path, twin.Same = l.path, target
-	u.kinds[l.path] = manifest.Regular
-	u.files = append(u.files, &twin)
+	u.nodes[l.path] = &twin
 	return nil
 }
 
 // relativeLinks turns absolute symlinks that mean something in the tree into
 // relative ones and drops the others.
-func (u *unpacker) relativeLinks(t *tree) error {
+func (u *unpacker) relativeLinks(w *web) error {
+	var absolute []*link
 	for i := range u.late {
-		l := &u.late[i]
-		if l.hard || !strings.HasPrefix(l.target, "/") {
-			continue
+		if l := &u.late[i]; l.absolute() {
+			absolute = append(absolute, l)
 		}
-		target, ok := t.inTree(l)
-		if !ok {
+	}
+	if err := w.settle(u.ctx, absolute); err != nil {
+		return err
+	}
+	for _, l := range absolute {
+		if l.gone {
 			u.dropped = append(u.dropped, manifest.Dropped{Path: l.path, Reason: fmt.Sprintf("absolute link to %q, which is nothing in the tree", l.target)})
-			delete(t.links, l.path)
-			delete(t.kinds, l.path)
-			l.path = ""
+			delete(w.links, l.path)
+			delete(w.nodes, l.path)
 			continue
 		}
-		rel, err := filepath.Rel(path.Dir(l.path), target)
+		rel, err := filepath.Rel(path.Dir(l.path), l.means)
 		if err != nil {
 			return &EntryError{l.path, err}
 		}
@@ -129,117 +114,34 @@ func (u *unpacker) relativeLinks(t *tree) error {
 }
 
 // symlinks makes the symlinks that are left.
-func (u *unpacker) symlinks(t *tree) error {
-	for _, l := range u.late {
-		if l.hard || l.path == "" {
+func (u *unpacker) symlinks(w *web) error {
+	for i := range u.late {
+		l := &u.late[i]
+		if l.hard || l.gone {
 			continue
 		}
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := t.resolve(l.path); errors.Is(err, errEscape) {
-			return &EntryError{l.path, fmt.Errorf("%w: link to %q would leave the prefix", ErrRefused, l.target)}
-		}
-		if err := u.root.Symlink(l.target, l.path); err != nil {
+		if err := u.makeSymlink(w, l); err != nil {
 			return &EntryError{l.path, err}
 		}
-		if err := lutimes(u.root, l.path, l.mtime); err != nil {
-			return &EntryError{l.path, err}
-		}
-		u.files = append(u.files, &manifest.File{Path: l.path, Kind: manifest.Symlink, Link: l.target, MTime: l.mtime})
 	}
 	return nil
 }
 
-func (u *unpacker) result() *Result {
-	r := &Result{Dropped: u.dropped, Bytes: u.bytes, Files: make([]manifest.File, 0, len(u.files))}
-	for _, f := range u.files {
-		r.Files = append(r.Files, *f)
+func (u *unpacker) makeSymlink(w *web, l *link) error {
+	_, err := w.resolve(l.path, nil)
+	if errors.Is(err, errEscape) {
+		return fmt.Errorf("%w: link to %q would leave the prefix", ErrRefused, l.target)
 	}
-	manifest.Sort(r.Files)
-	slices.SortFunc(r.Dropped, func(a, b manifest.Dropped) int { return strings.Compare(a.Path, b.Path) })
-	return r
-}
-
-// tree answers where a name leads, from memory: the disk is not asked, so
-// that no link is ever followed.
-type tree struct {
-	kinds map[string]manifest.Kind
-	links map[string]*link
-}
-
-// hostRoots are directories of every Linux. An absolute link below one means
-// the machine's own file; that the last words of it also exist in the tree
-// (/usr/lib and lib) is chance.
-var hostRoots = []string{"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr", "var"}
-
-// inTree finds what an absolute link of the build machine means: the longest
-// end of its target that exists in the tree.
-func (t *tree) inTree(l *link) (string, bool) {
-	target := strings.TrimPrefix(path.Clean(l.target), "/")
-	first, _, _ := strings.Cut(target, "/")
-	if slices.Contains(hostRoots, first) {
-		return "", false
+	if errors.Is(err, ErrRefused) {
+		return err
 	}
-	for target != "" {
-		if end, err := t.resolve(target); err == nil && end != "." && target != l.path && end != l.path {
-			return target, true
-		}
-		_, target, _ = strings.Cut(target, "/")
+	if err := u.root.Symlink(l.target, l.path); err != nil {
+		return err
 	}
-	return "", false
-}
-
-// resolve follows name through the tree's symlinks, component by component as
-// the kernel does, and returns where it ends. Absolute links not yet made
-// relative lead to nothing.
-func (t *tree) resolve(name string) (string, error) {
-	todo := strings.Split(name, "/")
-	at, expanded := ".", 0
-	for len(todo) > 0 {
-		part := todo[0]
-		todo = todo[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			if at == "." {
-				return "", errEscape
-			}
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, part)
-		l, isLink := t.links[next]
-		if !isLink || l.hard {
-			if _, ok := t.kinds[next]; !ok {
-				return t.missing(next, todo)
-			}
-			at = next
-			continue
-		}
-		if expanded++; expanded > maxExpand || strings.HasPrefix(l.target, "/") {
-			return "", errMissing
-		}
-		todo = append(strings.Split(l.target, "/"), todo...)
-	}
-	return at, nil
-}
-
-// missing decides for the rest of a name that leads through nothing: it stays
-// dangling, but must not be able to leave the tree should the gap be filled.
-func (t *tree) missing(at string, rest []string) (string, error) {
-	depth := strings.Count(at, "/") + 1
-	for _, part := range rest {
-		switch part {
-		case "", ".":
-		case "..":
-			if depth--; depth < 0 {
-				return "", errEscape
-			}
-		default:
-			depth++
-		}
-	}
-	return "", errMissing
+	f := u.nodes[l.path]
+	f.Link, f.MTime = l.target, l.mtime
+	return lutimes(u.root, l.path, l.mtime)
 }

@@ -12,53 +12,67 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-const (
-	readAheadSize  = 1 << 20 // bytes of one read of the source
-	readAheadDepth = 4       // reads that may wait for the decompressor
-	tarBlock       = 512     // POSIX pax interchange format, ustar: all is in blocks of this
-	tarEnd         = 2 * tarBlock
-)
-
 // stream is the decompressed tar. It reads ahead of the decompressor in its
-// own goroutine, so that fetching and hashing the source run beside inflating,
-// and remembers what is needed to tell whether the archive was complete.
+// own goroutine, so that fetching and hashing the source run beside inflating.
 type stream struct {
 	ahead  *readAhead
+	in     *bufio.Reader // what the decompressor reads: it stops just after a member
 	gz     *gzip.Reader
 	limits Limits
 	out    int64 // bytes decompressed
-	zeros  int64 // NUL bytes at the end of what has been decompressed
+	ended  bool  // somebody asked for bytes after the last
 }
 
 func newStream(ctx context.Context, r io.Reader, limits Limits) (*stream, error) {
-	ahead := newReadAhead(ctx, r)
-	buffered := bufio.NewReaderSize(ahead, 64<<10)
-	head, err := buffered.Peek(512)
+	s := &stream{ahead: newReadAhead(ctx, r), limits: limits}
+	s.in = bufio.NewReaderSize(s.ahead, 64<<10)
+	if err := s.open(); err != nil {
+		s.ahead.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open reads the header of the first gzip member.
+func (s *stream) open() error {
+	head, err := s.in.Peek(len(gzipMagic)) // no more: a source may stall behind few bytes
+	if err == nil && !bytes.Equal(head, gzipMagic) {
+		head, err = s.in.Peek(512)
+	}
 	if err != nil && err != io.EOF {
-		ahead.Close()
-		return nil, fmt.Errorf("unpack: read the tarball: %w", err)
+		return fmt.Errorf("unpack: read the tarball: %w", err)
 	}
 	if err := notGzip(head); err != nil {
-		ahead.Close()
-		return nil, fmt.Errorf("unpack: %w", err)
+		return fmt.Errorf("unpack: %w", err)
 	}
-	gz, err := gzip.NewReader(buffered)
-	if err != nil {
-		ahead.Close()
-		return nil, fmt.Errorf("unpack: read the gzip header: %w", truncated(err))
+	s.gz = new(gzip.Reader)
+	if err := s.member(); err != nil {
+		return fmt.Errorf("unpack: read the gzip header: %w", truncated(err))
 	}
-	return &stream{ahead: ahead, gz: gz, limits: limits}, nil
+	return nil
+}
+
+// member begins the gzip member that comes next. Members are taken one by one
+// because the package reads a header cut in its file name as a clean end, and
+// calls NULs after the last member damage.
+func (s *stream) member() error {
+	err := s.gz.Reset(s.in)
+	s.gz.Multistream(false)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // notGzip explains what the stream is when it is not gzip.
 func notGzip(head []byte) error {
 	trimmed := strings.ToLower(string(bytes.TrimSpace(head)))
 	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+	case bytes.HasPrefix(head, gzipMagic):
 		return nil
 	case len(head) == 0:
 		return fmt.Errorf("%w: it is empty", ErrTruncated)
-	case len(head) == 1 && head[0] == 0x1f:
+	case len(head) == 1 && head[0] == gzipMagic[0]:
 		return ErrTruncated
 	case strings.HasPrefix(trimmed, "<!doctype html"), strings.HasPrefix(trimmed, "<html"), strings.HasPrefix(trimmed, "<?xml"):
 		return errors.New("this is a web page, not a tarball: the server answered with an error page; try again later or check the URL")
@@ -70,147 +84,87 @@ func notGzip(head []byte) error {
 	return fmt.Errorf("this is not a gzip file: it begins with %.16q", head)
 }
 
-// Read implements io.Reader over the tar.
+// gzipMagic begins each member (RFC 1952, section 2.3.1: ID1, ID2).
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// Read implements io.Reader over the tar. It never returns bytes together with
+// an error, so that ended means that a reader wanted more than there was.
 func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.gz.Read(p)
-	s.count(p[:n])
-	if s.out > s.limits.ratioFrom && float64(s.out) > s.limits.MaxRatio*float64(s.ahead.taken()) {
-		return n, fmt.Errorf("%w: more than %.0f bytes out for each byte in, as a decompression bomb has (raise unpack.max_ratio if this is right)", ErrRefused, s.limits.MaxRatio)
+	for len(p) > 0 {
+		n, err := s.gz.Read(p) // its errors come again with the next call
+		if n > 0 {
+			s.out += int64(n)
+			return n, s.judge(s.out)
+		}
+		if err == io.EOF {
+			err = s.next()
+		}
+		if err != nil {
+			s.ended = err == io.EOF
+			return 0, err
+		}
 	}
-	return n, err
+	return 0, nil
 }
 
-func (s *stream) count(p []byte) {
-	s.out += int64(len(p))
-	content := len(bytes.TrimRight(p, "\x00"))
-	if content > 0 {
-		s.zeros = 0
+// judge refuses what is a decompression bomb when out bytes have come of those
+// taken so far.
+func (s *stream) judge(out int64) error {
+	if out <= s.limits.ratioFrom || float64(out) <= s.limits.MaxRatio*float64(s.ahead.taken()) {
+		return nil
 	}
-	s.zeros += int64(len(p) - content)
+	return fmt.Errorf("%w: more than %.0f bytes out for each byte in, as a decompression bomb has (raise unpack.max_ratio if this is right)", ErrRefused, s.limits.MaxRatio)
+}
+
+// next goes on after a gzip member: to another member, or past NULs, with
+// which tapes and gzip(1) allow a file to be filled up, to io.EOF.
+func (s *stream) next() error {
+	head, err := s.in.Peek(len(gzipMagic))
+	if len(head) > 0 && bytes.HasPrefix(gzipMagic, head) {
+		return s.member()
+	}
+	if len(head) == 0 {
+		return err
+	}
+	for {
+		head, err = s.in.Peek(max(1, s.in.Buffered()))
+		if len(bytes.TrimLeft(head, "\x00")) > 0 {
+			return fmt.Errorf("%w: bytes after the end of the gzip stream; fetch it again", ErrRefused)
+		}
+		if len(head) == 0 {
+			return err
+		}
+		if _, err := s.in.Discard(len(head)); err != nil {
+			return err
+		}
+	}
 }
 
 // finish reads what follows the last entry, to the end of the source, and
 // checks that the tar had its end: archive/tar takes a stream that just stops
-// between two entries for a whole one.
+// between two entries for a whole one, and looks at nothing after the two
+// blocks of zeros that end an archive.
 func (s *stream) finish() error {
+	if s.ended {
+		return fmt.Errorf("unpack: %w: the archive has no end-of-archive blocks; fetch it again", ErrTruncated)
+	}
 	buf := make([]byte, 64<<10)
 	for {
-		_, err := s.Read(buf)
+		n, err := s.Read(buf)
+		if len(bytes.TrimLeft(buf[:n], "\x00")) > 0 {
+			return fmt.Errorf("unpack: %w: data after the end of the archive; fetch it again", ErrRefused)
+		}
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("unpack: read to the end of the tarball: %w", truncated(err))
 		}
 	}
-	if s.zeros < tarEnd || s.out%tarBlock != 0 {
-		return fmt.Errorf("unpack: %w: the archive has no end-of-archive blocks; fetch it again", ErrTruncated)
-	}
-	return nil
 }
 
-// Close stops the goroutine that reads ahead and waits for it.
+// Close stops reading ahead.
 func (s *stream) Close() {
 	s.gz.Close()
 	s.ahead.Close()
-}
-
-// readAhead reads its source in its own goroutine, in large pieces.
-type readAhead struct {
-	cancel context.CancelFunc
-	full   chan piece
-	free   chan []byte
-	done   chan struct{}
-	cur    piece
-	off    int
-	n      int64 // bytes handed out
-}
-
-type piece struct {
-	data []byte
-	err  error
-}
-
-func newReadAhead(ctx context.Context, r io.Reader) *readAhead {
-	ctx, cancel := context.WithCancel(ctx)
-	a := &readAhead{
-		cancel: cancel,
-		full:   make(chan piece, readAheadDepth),
-		free:   make(chan []byte, readAheadDepth+1),
-		done:   make(chan struct{}),
-	}
-	for range readAheadDepth + 1 {
-		a.free <- nil
-	}
-	go a.run(ctx, r)
-	return a
-}
-
-func (a *readAhead) run(ctx context.Context, r io.Reader) {
-	defer close(a.done)
-	defer close(a.full)
-	for {
-		var buf []byte
-		select {
-		case buf = <-a.free:
-		case <-ctx.Done():
-			a.full <- piece{err: ctx.Err()}
-			return
-		}
-		if buf == nil {
-			buf = make([]byte, readAheadSize)
-		}
-		n, err := readSome(r, buf)
-		select {
-		case a.full <- piece{buf[:n], err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// readSome reads until buf is full or the source ends, and returns the source's
-// own error: io.ReadFull would not tell its end from its failure.
-func readSome(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var k int
-		k, err = r.Read(buf[n:])
-		n += k
-	}
-	return n, err
-}
-
-// Read implements io.Reader.
-func (a *readAhead) Read(p []byte) (int, error) {
-	for a.off == len(a.cur.data) {
-		if a.cur.err != nil {
-			return 0, a.cur.err
-		}
-		if a.cur.data != nil {
-			a.free <- a.cur.data[:cap(a.cur.data)]
-		}
-		next, ok := <-a.full
-		if !ok {
-			next.err = context.Canceled
-		}
-		a.cur, a.off = next, 0
-	}
-	n := copy(p, a.cur.data[a.off:])
-	a.off += n
-	a.n += int64(n)
-	return n, nil
-}
-
-// taken returns how many bytes of the source the decompressor has been given.
-func (a *readAhead) taken() int64 { return a.n }
-
-// Close stops reading. The source's Read, if one is under way, is waited for.
-func (a *readAhead) Close() {
-	a.cancel()
-	for range a.full { // unblock the sender
-	}
-	<-a.done
 }

@@ -1,15 +1,15 @@
 package unpack
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"runtime"
+	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -46,9 +46,9 @@ const MaxEdit = 16 << 20
 
 // Limits bounds what a tarball may hold. A zero field means its default.
 type Limits struct {
-	MaxBytes   int64   // content of all files; default 200 GiB
-	MaxEntries int     // default 1,000,000
-	MaxRatio   float64 // bytes out for each byte in; default 200
+	MaxBytes   int64   // content of all files, holes included; default 200 GiB
+	MaxEntries int     // entries, and names with the directories that they imply; default 1,000,000
+	MaxRatio   float64 // bytes out, of tar and of content, for each byte in; default 200
 
 	ratioFrom int64 // bytes out from which the ratio is judged; default ratioGrace
 }
@@ -106,22 +106,27 @@ func (e *EntryError) Unwrap() error { return e.Err }
 
 // Tree reads a gzip-compressed tar from r to the very end and writes it into
 // root, which must be empty. On error the content of root is incomplete and
-// must not be used; Tree does not remove it.
+// must not be used; Tree does not remove it. When ctx ends, the error is that
+// of ctx, and names no entry.
+//
+// r is read by a goroutine of its own. It has ended when Tree returns, unless
+// Tree fails while a Read of r hangs: a source that can hang should stop when
+// ctx ends, and must bear being closed during a Read.
 func Tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, error) {
+	res, err := tree(ctx, r, root, o)
+	if over := ctx.Err(); over != nil && errors.Is(err, over) {
+		return nil, fmt.Errorf("unpack: %w", over) // no entry is to blame
+	}
+	return res, err
+}
+
+func tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, error) {
 	o.Limits = o.Limits.withDefaults()
 	if o.Writers <= 0 {
 		o.Writers = min(runtime.GOMAXPROCS(0), 4)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	u := &unpacker{
-		ctx: gctx, root: root, o: o,
-		jobs: make(chan *job), free: make(chan []byte, buffers),
-		kinds: map[string]manifest.Kind{".": manifest.Dir},
-		dirs:  map[string]*manifest.File{},
-	}
-	for range buffers {
-		u.free <- nil // allocated on first use
-	}
+	u := newUnpacker(gctx, root, o)
 	for range o.Writers {
 		g.Go(u.write)
 	}
@@ -145,140 +150,43 @@ type unpacker struct {
 	ctx  context.Context
 	root *os.Root
 	o    Options
-	jobs chan *job
+	src  *stream
+	jobs chan job
 	free chan []byte // chunk buffers, at most `buffers` of chunkSize
 
-	kinds   map[string]manifest.Kind // every path of the tree, implied directories included
-	files   []*manifest.File
-	dirs    map[string]*manifest.File // those of files that are directories
+	nodes   map[string]*manifest.File // every path of the tree by its name, "." and implied directories included
 	late    []link
 	dropped []manifest.Dropped
 	entries int
-	bytes   int64
+	bytes   int64 // content read
 }
 
-// read walks the archive and feeds the writers.
-func (u *unpacker) read(r io.Reader) error {
-	s, err := newStream(u.ctx, r, u.o.Limits)
-	if err != nil {
-		return err
+func newUnpacker(ctx context.Context, root *os.Root, o Options) *unpacker {
+	u := &unpacker{
+		ctx: ctx, root: root, o: o,
+		jobs: make(chan job), free: make(chan []byte, buffers),
+		nodes: map[string]*manifest.File{".": {Kind: manifest.Dir}},
 	}
-	defer s.Close()
-	tr := tar.NewReader(s)
-	for {
-		hdr, err := tr.Next()
-		if err == io.EOF {
-			return s.finish()
-		}
-		if err != nil {
-			return fmt.Errorf("unpack: read entry %d of the tarball: %w", u.entries+1, truncated(err))
-		}
-		if err := u.entry(hdr, tr); err != nil {
-			return err
-		}
+	for range buffers {
+		u.free <- nil // allocated on first use
 	}
+	return u
 }
 
-// truncated marks the errors by which a stream that was cut shows itself.
-func truncated(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %w", ErrTruncated, err)
+// result lists the tree. It gives up u's own copies as it goes, so that both
+// lists need not be in memory at once.
+func (u *unpacker) result() *Result {
+	delete(u.nodes, ".")
+	files := make([]*manifest.File, 0, len(u.nodes))
+	for _, f := range u.nodes {
+		files = append(files, f)
 	}
-	return err
-}
-
-// entry handles one entry of the archive.
-func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
-	if u.entries++; u.entries > u.o.Limits.MaxEntries {
-		return &EntryError{hdr.Name, fmt.Errorf("%w: more than %d entries (raise unpack.max_entries if this is right)", ErrRefused, u.o.Limits.MaxEntries)}
+	u.nodes = nil
+	slices.SortFunc(files, func(a, b *manifest.File) int { return strings.Compare(a.Path, b.Path) })
+	r := &Result{Dropped: u.dropped, Bytes: u.bytes, Files: make([]manifest.File, len(files))}
+	for i, f := range files {
+		r.Files[i], files[i] = *f, nil
 	}
-	if hdr.Typeflag == tar.TypeXGlobalHeader {
-		return nil // comments and defaults for other tools; holds no file
-	}
-	name, err := cleanName(hdr.Name)
-	if err != nil {
-		return &EntryError{hdr.Name, err}
-	}
-	if err := u.kind(name, hdr, content); err != nil {
-		var ee *EntryError
-		if errors.As(err, &ee) {
-			return err
-		}
-		return &EntryError{hdr.Name, err}
-	}
-	return nil
-}
-
-func (u *unpacker) kind(name string, hdr *tar.Header, content io.Reader) error {
-	switch hdr.Typeflag {
-	case tar.TypeDir:
-		return u.dir(name, hdr)
-	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
-		return u.file(name, hdr, content)
-	case tar.TypeSymlink:
-		return u.link(link{path: name, target: hdr.Linkname, mtime: hdr.ModTime.Unix()})
-	case tar.TypeLink:
-		target, err := cleanName(hdr.Linkname)
-		if err != nil {
-			return fmt.Errorf("hard link to %q: %w", hdr.Linkname, err)
-		}
-		return u.link(link{path: name, target: target, hard: true, mtime: hdr.ModTime.Unix()})
-	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return fmt.Errorf("%w: a device or FIFO has no place in a ROCm", ErrRefused)
-	}
-	return fmt.Errorf("%w: entry of unknown type %q", ErrRefused, hdr.Typeflag)
-}
-
-// dir makes a directory, or takes over one that a file implied.
-func (u *unpacker) dir(name string, hdr *tar.Header) error {
-	if name == "." {
-		return nil // the prefix's own mode is not the builder's to choose
-	}
-	if k, ok := u.kinds[name]; ok && k != manifest.Dir {
-		return fmt.Errorf("%w: it is already a %s", ErrRefused, k)
-	}
-	if err := u.mkdir(name); err != nil {
-		return err
-	}
-	u.dirs[name].MTime = hdr.ModTime.Unix()
-	return nil
-}
-
-// mkdir makes name and its parents. Each becomes an entry of the result once.
-func (u *unpacker) mkdir(name string) error {
-	switch u.kinds[name] {
-	case manifest.Dir:
-		return nil
-	case "":
-	default:
-		return fmt.Errorf("%w: its parent %q is not a directory", ErrRefused, name)
-	}
-	if err := u.mkdir(path.Dir(name)); err != nil {
-		return err
-	}
-	if err := u.root.Mkdir(name, 0o755); err != nil {
-		return err
-	}
-	if err := u.root.Chmod(name, 0o755); err != nil { // whatever the umask says
-		return err
-	}
-	u.kinds[name] = manifest.Dir
-	u.dirs[name] = &manifest.File{Path: name, Kind: manifest.Dir, Mode: 0o755}
-	u.files = append(u.files, u.dirs[name])
-	return nil
-}
-
-// claim takes name for an entry of kind k.
-func (u *unpacker) claim(name string, k manifest.Kind) error {
-	if name == "." {
-		return fmt.Errorf("%w: the root of the archive is not a directory", ErrRefused)
-	}
-	if was, ok := u.kinds[name]; ok {
-		return fmt.Errorf("%w: it is already a %s: listed twice", ErrRefused, was)
-	}
-	if err := u.mkdir(path.Dir(name)); err != nil {
-		return err
-	}
-	u.kinds[name] = k
-	return nil
+	slices.SortFunc(r.Dropped, func(a, b manifest.Dropped) int { return strings.Compare(a.Path, b.Path) })
+	return r
 }

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
@@ -26,12 +26,14 @@ const (
 	jobChunks = 8
 )
 
-// job is one file on its way to a writer. file and err are the writer's once
-// chunks is closed.
+// job is one file on its way to a writer. A file of one chunk is sent whole:
+// most files are, and a channel for each would cost more than the file.
 type job struct {
-	file   *manifest.File
-	chunks chan chunk
-	err    error // why the content ends early
+	file  *manifest.File
+	first chunk
+	// more brings the other chunks, and is closed after the last. Where the
+	// file cannot be read to its end it stays open, and the context ends.
+	more chan chunk
 }
 
 type chunk struct {
@@ -41,15 +43,13 @@ type chunk struct {
 
 // file reads one regular file and hands it to a writer.
 func (u *unpacker) file(name string, hdr *tar.Header, content io.Reader) error {
-	if err := u.claim(name, manifest.Regular); err != nil {
+	f := &manifest.File{Path: name, Kind: manifest.Regular, Mode: fileMode(hdr.Mode), Size: hdr.Size, MTime: clampTime(hdr.ModTime)}
+	if err := u.claim(f); err != nil {
 		return err
 	}
 	if hdr.Size > u.o.Limits.MaxBytes-u.bytes {
 		return fmt.Errorf("%w: more than %d bytes in all (raise unpack.max_bytes if this is right)", ErrRefused, u.o.Limits.MaxBytes)
 	}
-	u.bytes += hdr.Size
-	f := &manifest.File{Path: name, Kind: manifest.Regular, Mode: fileMode(hdr.Mode), Size: hdr.Size, MTime: hdr.ModTime.Unix()}
-	u.files = append(u.files, f)
 	u.progress()
 
 	first, err := u.fill(content, hdr.Size)
@@ -96,39 +96,47 @@ func (u *unpacker) fill(content io.Reader, left int64) (chunk, error) {
 	if buf == nil {
 		buf = make([]byte, chunkSize)
 	}
-	n, err := io.ReadFull(content, buf[:min(left, chunkSize)])
-	if err == io.EOF {
+	buf = buf[:min(left, chunkSize)]
+	return chunk{buf, true}, u.content(content, buf)
+}
+
+// content reads just p of a file. What comes out is judged as it comes: a file
+// of holes claims any size with a few bytes of tar, and a large file may well
+// stand at the beginning, when little has been taken.
+func (u *unpacker) content(content io.Reader, p []byte) error {
+	n, err := io.ReadFull(content, p)
+	u.bytes += int64(n)
+	if err == io.EOF && len(p) > 0 {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return chunk{}, truncated(err)
+		return truncated(err)
 	}
-	return chunk{buf[:n], true}, nil
+	return u.src.judge(u.bytes)
 }
 
 // stream passes a file's chunks on as they come.
-func (u *unpacker) stream(f *manifest.File, c chunk, content io.Reader) error {
-	j := &job{file: f, chunks: make(chan chunk, jobChunks)}
-	if err := send(u, u.jobs, j); err != nil {
+func (u *unpacker) stream(f *manifest.File, first chunk, content io.Reader) error {
+	left := f.Size - int64(len(first.data))
+	j := job{file: f, first: first}
+	if left > 0 {
+		j.more = make(chan chunk, jobChunks)
+	}
+	if err := send(u, u.jobs, j); err != nil || left == 0 {
 		return err
 	}
-	defer close(j.chunks)
-	j.err = u.feed(j, c, content)
-	return j.err
-}
-
-func (u *unpacker) feed(j *job, c chunk, content io.Reader) error {
-	left := j.file.Size
-	for {
-		left -= int64(len(c.data))
-		if err := send(u, j.chunks, c); err != nil || left == 0 {
+	for left > 0 {
+		c, err := u.fill(content, left)
+		if err != nil {
 			return err
 		}
-		var err error
-		if c, err = u.fill(content, left); err != nil {
+		left -= int64(len(c.data))
+		if err := send(u, j.more, c); err != nil {
 			return err
 		}
 	}
+	close(j.more)
+	return nil
 }
 
 // edited reads a small file whole and passes on what Edit makes of it.
@@ -138,8 +146,8 @@ func (u *unpacker) edited(f *manifest.File, first chunk, content io.Reader) erro
 	if first.pooled {
 		u.free <- first.data[:cap(first.data)]
 	}
-	if _, err := io.ReadFull(content, data[n:]); err != nil && f.Size > int64(n) {
-		return truncated(err)
+	if err := u.content(content, data[n:]); err != nil {
+		return err
 	}
 	out, rules, err := u.o.Edit(f.Path, fs.FileMode(f.Mode), data)
 	if err != nil {
@@ -151,10 +159,7 @@ func (u *unpacker) edited(f *manifest.File, first chunk, content io.Reader) erro
 		data = out
 	}
 	f.Size = int64(len(data))
-	j := &job{file: f, chunks: make(chan chunk, 1)}
-	j.chunks <- chunk{data: data}
-	close(j.chunks)
-	return send(u, u.jobs, j)
+	return send(u, u.jobs, job{file: f, first: chunk{data: data}})
 }
 
 // send passes v on unless the work has been given up.
@@ -174,8 +179,10 @@ func hexSum(b []byte) string {
 
 // write is one writer: it takes files until there are no more.
 func (u *unpacker) write() error {
+	h := sha256.New()
 	for j := range u.jobs {
-		if err := u.writeFile(j); err != nil {
+		h.Reset()
+		if err := u.writeFile(j, h); err != nil {
 			return &EntryError{j.file.Path, err}
 		}
 	}
@@ -183,40 +190,28 @@ func (u *unpacker) write() error {
 }
 
 // writeFile writes, hashes and times one file.
-func (u *unpacker) writeFile(j *job) (err error) {
+func (u *unpacker) writeFile(j job, h hash.Hash) (err error) {
 	out, err := u.root.OpenFile(j.file.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	if err := u.copyChunks(out, j); err != nil {
+	if err := u.copyChunks(out, j, h); err != nil {
 		return err
 	}
+	j.file.SHA256 = hex.EncodeToString(h.Sum(nil))
 	if err := out.Chmod(fs.FileMode(j.file.Mode)); err != nil {
 		return err
 	}
-	mtime := time.Unix(j.file.MTime, 0)
-	return chtimes(out, mtime)
+	return chtimes(out, j.file.MTime)
 }
 
-// copyChunks writes the chunks of a file in order. A chunk of zeros becomes a
-// hole: GPU code archives and databases have long runs of them.
-func (u *unpacker) copyChunks(out *os.File, j *job) error {
-	h := sha256.New()
+// copyChunks writes the chunks of a file in order, and hashes them.
+func (u *unpacker) copyChunks(out *os.File, j job, h hash.Hash) error {
 	var off, written int64
-	for {
-		var c chunk
-		var ok bool
-		select {
-		case c, ok = <-j.chunks:
-		case <-u.ctx.Done():
-			return u.ctx.Err()
-		}
-		if !ok {
-			break
-		}
+	for c, ok := j.first, true; ok; {
 		h.Write(c.data)
-		if len(c.data) < chunkSize || !zero(c.data) {
+		if !hole(c.data) {
 			if _, err := out.WriteAt(c.data, off); err != nil {
 				return err
 			}
@@ -226,17 +221,23 @@ func (u *unpacker) copyChunks(out *os.File, j *job) error {
 		if c.pooled {
 			u.free <- c.data[:cap(c.data)]
 		}
-	}
-	if j.err != nil {
-		return j.err
-	}
-	if written < off {
-		if err := out.Truncate(off); err != nil {
-			return err
+		if j.more == nil {
+			break
+		}
+		select {
+		case c, ok = <-j.more:
+		case <-u.ctx.Done():
+			return u.ctx.Err()
 		}
 	}
-	j.file.SHA256 = hex.EncodeToString(h.Sum(nil))
+	if written < off {
+		return out.Truncate(off)
+	}
 	return nil
 }
 
-func zero(p []byte) bool { return len(bytes.TrimLeft(p, "\x00")) == 0 }
+// hole says whether a chunk is not worth writing: an empty one, or a whole one
+// of zeros. GPU code archives and databases have long runs of them.
+func hole(p []byte) bool {
+	return len(p) == 0 || len(p) == chunkSize && len(bytes.TrimLeft(p, "\x00")) == 0
+}

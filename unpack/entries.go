@@ -1,0 +1,157 @@
+package unpack
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+)
+
+// read walks the archive and feeds the writers.
+func (u *unpacker) read(r io.Reader) error {
+	s, err := newStream(u.ctx, r, u.o.Limits)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	u.src = s
+	tr := tar.NewReader(s)
+	for {
+		hdr, err := tr.Next()
+		if err == io.EOF {
+			return s.finish()
+		}
+		if err != nil {
+			return fmt.Errorf("unpack: read entry %d of the tarball: %w", u.entries+1, truncated(err))
+		}
+		if err := u.entry(hdr, tr); err != nil {
+			return err
+		}
+	}
+}
+
+// truncated marks the errors by which a stream that was cut shows itself.
+func truncated(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", ErrTruncated, err)
+	}
+	return err
+}
+
+// entry handles one entry of the archive.
+func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
+	if u.entries++; u.entries > u.o.Limits.MaxEntries {
+		return &EntryError{hdr.Name, u.tooMany()}
+	}
+	if hdr.Typeflag == tar.TypeXGlobalHeader {
+		return nil // comments and defaults for other tools; holds no file
+	}
+	name, err := cleanName(hdr.Name)
+	if err != nil {
+		return &EntryError{hdr.Name, err}
+	}
+	if err := u.kind(name, hdr, content); err != nil {
+		var ee *EntryError
+		if errors.As(err, &ee) {
+			return err
+		}
+		return &EntryError{hdr.Name, err}
+	}
+	return nil
+}
+
+func (u *unpacker) kind(name string, hdr *tar.Header, content io.Reader) error {
+	switch hdr.Typeflag {
+	case tar.TypeDir:
+		return u.dir(name, hdr)
+	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
+		return u.file(name, hdr, content)
+	case tar.TypeSymlink:
+		return u.symlink(name, hdr)
+	case tar.TypeLink:
+		target, err := cleanName(hdr.Linkname)
+		if err != nil {
+			return fmt.Errorf("hard link to %q: %w", hdr.Linkname, err)
+		}
+		return u.link(link{path: name, target: target, hard: true, mtime: clampTime(hdr.ModTime)})
+	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
+		return fmt.Errorf("%w: a device or FIFO has no place in a ROCm", ErrRefused)
+	}
+	return fmt.Errorf("%w: entry of unknown type %q", ErrRefused, hdr.Typeflag)
+}
+
+// symlink takes a symlink for later.
+func (u *unpacker) symlink(name string, hdr *tar.Header) error {
+	target, err := cleanTarget(hdr.Linkname)
+	if err != nil {
+		return err
+	}
+	return u.link(link{path: name, target: target, mtime: clampTime(hdr.ModTime)})
+}
+
+// dir makes a directory, or takes over one that a file implied.
+func (u *unpacker) dir(name string, hdr *tar.Header) error {
+	if name == "." {
+		return nil // the prefix's own mode is not the builder's to choose
+	}
+	if was := u.nodes[name]; was != nil && was.Kind != manifest.Dir {
+		return fmt.Errorf("%w: it is already a %s", ErrRefused, was.Kind)
+	}
+	if err := u.mkdir(name); err != nil {
+		return err
+	}
+	u.nodes[name].MTime = clampTime(hdr.ModTime)
+	return nil
+}
+
+// mkdir makes name and its parents. Each becomes an entry of the result once.
+// It calls itself maxDepth times at most.
+func (u *unpacker) mkdir(name string) error {
+	if was := u.nodes[name]; was != nil {
+		if was.Kind == manifest.Dir {
+			return nil
+		}
+		return fmt.Errorf("%w: its parent %q is not a directory", ErrRefused, name)
+	}
+	if err := u.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := u.add(name, &manifest.File{Path: name, Kind: manifest.Dir, Mode: 0o755}); err != nil {
+		return err
+	}
+	if err := u.root.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	return u.root.Chmod(name, 0o755) // whatever the umask says
+}
+
+// claim takes f's name for it.
+func (u *unpacker) claim(f *manifest.File) error {
+	if f.Path == "." {
+		return fmt.Errorf("%w: the root of the archive is not a directory", ErrRefused)
+	}
+	if was := u.nodes[f.Path]; was != nil {
+		return fmt.Errorf("%w: it is already a %s: listed twice", ErrRefused, was.Kind)
+	}
+	if err := u.mkdir(path.Dir(f.Path)); err != nil {
+		return err
+	}
+	return u.add(f.Path, f)
+}
+
+// add puts a new name into the tree: one that an entry gives or implies, since
+// an entry of a few bytes can imply many directories.
+func (u *unpacker) add(name string, f *manifest.File) error {
+	if len(u.nodes) > u.o.Limits.MaxEntries { // "." is one of them
+		return u.tooMany()
+	}
+	u.nodes[name] = f
+	return nil
+}
+
+func (u *unpacker) tooMany() error {
+	return fmt.Errorf("%w: more than %d entries, implied directories counted (raise unpack.max_entries if this is right)", ErrRefused, u.o.Limits.MaxEntries)
+}
