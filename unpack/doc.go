@@ -16,7 +16,7 @@
 //   - Owners are never restored. Regular files come out 0444 or 0555,
 //     directories 0755: no setuid, setgid, sticky or foreign write bit survives.
 //   - Times are whole seconds from 1970-01-01 00:00:01 to the end of the year
-//     9999, those outside are moved to the nearest; the result and the disk
+//     2200, those outside are moved to the nearest; the result and the disk
 //     agree, unless the file system itself ends earlier.
 //   - The stream is read to its end. Truncation, a wrong gzip checksum, a tar
 //     without its end, data after the end of the tar or of the gzip stream and

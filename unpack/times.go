@@ -15,7 +15,7 @@ import (
 // that no time is known.
 const (
 	firstTime = 1
-	lastTime  = 253402300799 // 9999-12-31T23:59:59Z
+	lastTime  = 7258118400 // 2200-01-01T00:00:00Z: nanoseconds in an int64 end in 2262
 )
 
 // clampTime is the time, in Unix seconds, that an entry of time t gets, in the
