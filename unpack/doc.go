@@ -15,7 +15,7 @@
 //     the archive.
 //   - Owners are never restored. Regular files come out 0444 or 0555,
 //     directories 0755: no setuid, setgid, sticky or foreign write bit survives.
-//   - Times are whole seconds from 1970-01-01 00:00:01 to the end of the year
+//   - Times are whole seconds from 1970-01-01 00:00:01 to the beginning of the year
 //     2200, those outside are moved to the nearest; the result and the disk
 //     agree, unless the file system itself ends earlier.
 //   - The stream is read to its end. Truncation, a wrong gzip checksum, a tar

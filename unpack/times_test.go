@@ -48,7 +48,7 @@ func holds(t *testing.T, unixTime int64) int64 {
 func TestTimes(t *testing.T) {
 	for in, want := range map[int64]int64{
 		0: 1, -1: 1, -(1 << 40): 1, 1: 1, 1790000000: 1790000000,
-		10413795600: 10413795600, // the year 2300, which nanoseconds in 64 bits do not reach
+		10413795600: lastTime, // the year 2300, which nanoseconds in 64 bits do not reach
 		lastTime:    lastTime, lastTime + 1: lastTime, 1 << 45: lastTime,
 	} {
 		res, dir, err := untar(t, at(t, in), Options{})
