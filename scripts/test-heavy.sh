@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 : "${GO:=go}"
 
 ./scripts/test.sh
-STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run Crash -timeout 30m ./store
+STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run TestCurrentIsAlwaysComplete -timeout 30m ./store
 "$GO" test -count=1 -tags heavy -timeout 60m ./...
 FUZZTIME=${FUZZTIME:-60s} ./scripts/fuzz.sh
 ./scripts/bench.sh
