@@ -437,7 +437,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		{"no token", func(r *Repo, _ *Options) { r.URL, r.TokenEnv = "https://127.0.0.1:1/a/b", "NO_SUCH_TOKEN_HERE" }, "NO_SUCH_TOKEN_HERE is empty or not set"},
 		{"nobody listens", func(r *Repo, _ *Options) { r.URL = "https://127.0.0.1:1/a/b" }, "check the network"},
 		{"ext", func(r *Repo, _ *Options) { r.URL = "ext::sh -c true" }, "read url"},
-		{"http", func(r *Repo, _ *Options) { r.URL = "http://127.0.0.1:1/a" }, "http is not allowed"},
+		{"http", func(r *Repo, _ *Options) { r.URL = "http://192.0.2.1/a" }, "http is for this machine only"},
 		{"option", func(r *Repo, _ *Options) { r.URL = "--upload-pack=true" }, "read url"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -55,6 +55,8 @@ var gitConfig = [][2]string{
 	{"http.lowSpeedTime", "120"},
 	{"protocol.allow", "never"},
 	{"protocol.file.allow", "always"},
+	{"protocol.git.allow", "always"},
+	{"protocol.http.allow", "always"}, // parseRemote takes it for this machine only
 	{"protocol.https.allow", "always"},
 	{"protocol.ssh.allow", "always"},
 }

@@ -3,6 +3,7 @@ package bump
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -20,6 +21,12 @@ type remote struct {
 	https bool
 	host  string // with port; "" for files
 	path  string // on the host, without slashes around and without .git
+}
+
+// CheckURL reports what is wrong with a Repo.URL.
+func CheckURL(raw string) error {
+	_, err := parseRemote(raw)
+	return err
 }
 
 // parseRemote reads Repo.URL.
@@ -71,8 +78,14 @@ func parseURL(raw string) (remote, error) {
 			return remote{}, fmt.Errorf("read url %.200q: a file url has three slashes", raw)
 		}
 		return r, nil
+	case "git":
+	case "http":
+		// Nothing protects what is sent: for this machine it is nobody's loss.
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return remote{}, fmt.Errorf("read url %.200q: http is for this machine only (use https, ssh or file)", r.shown)
+		}
 	default:
-		return remote{}, fmt.Errorf("read url %.200q: %s is not allowed (use https, ssh or file)", r.shown, u.Scheme)
+		return remote{}, fmt.Errorf("read url %.200q: %s is not allowed (use https, ssh, git or file)", r.shown, u.Scheme)
 	}
 	if u.Hostname() == "" || strings.HasPrefix(u.Host, "-") || u.RawQuery != "" || u.Fragment != "" {
 		return remote{}, fmt.Errorf("read url %.200q: it has no host, or more than a host and a path", r.shown)

@@ -136,7 +136,7 @@ func (m *maker) take(res *unpack.Result) {
 		d.Path = path.Join(m.tree, d.Path)
 		m.dropped = append(m.dropped, d)
 	}
-	m.res.Dropped = len(m.dropped)
+	m.res.Dropped, m.res.Drops = len(m.dropped), m.dropped
 }
 
 func (m *maker) skip(name, reason string) {

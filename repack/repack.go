@@ -42,6 +42,9 @@ type Result struct {
 	Seconds float64        `json:"seconds"`
 	Skips   []Skip         `json:"skips,omitempty"`
 
+	// Drops are the links that Dropped counts, and why each is not there.
+	Drops []manifest.Dropped `json:"drops,omitempty"`
+
 	Manifest *manifest.Manifest `json:"-"`
 	Report   *audit.Report      `json:"-"`
 }

@@ -15,7 +15,7 @@ func (r *run) bumps(ctx context.Context, rep *Report) {
 	for _, b := range r.o.Bumps {
 		pins, outs := r.pins(b, rep.Installs)
 		if len(pins) == 0 {
-			r.noPins(b, rep)
+			r.noPins(ctx, b, rep)
 			continue
 		}
 		r.o.Event(Event{Stage: "bump", Message: "bumping " + b.Name})
@@ -42,16 +42,44 @@ func (r *run) bumps(ctx context.Context, rep *Report) {
 
 // noPins says why a repository is left alone: because a dry run has verified
 // nothing yet, or because nothing that it names is installed.
-func (r *run) noPins(b Bump, rep *Report) {
+func (r *run) noPins(ctx context.Context, b Bump, rep *Report) {
 	for _, out := range rep.Installs {
-		if r.o.DryRun && out.Err == nil && r.names(b, out) {
-			done := &Bumped{Name: b.Name, Message: "would be bumped once the download is verified and audited"}
-			rep.Bumps = append(rep.Bumps, done)
-			out.Bump = append(out.Bump, done)
-			return
+		switch {
+		case !r.names(b, out):
+			continue
+		case r.o.DryRun && out.Err == nil && out.rel != nil && out.Changed:
+			r.rehearse(ctx, b, rep, out)
+		default:
+			r.o.Log.Info("the repository waits", "repository", b.Name, "because", out.Install+": "+out.Message)
 		}
+		return
 	}
 	r.o.Log.Warn("nothing that this repository pins is verified here, so it is left alone", "repository", b.Name, "channel", b.Channel)
+}
+
+// unknownDigest stands for the digest that only the download will tell.
+const unknownDigest = release.Digest("sha256:0000000000000000000000000000000000000000000000000000000000000000")
+
+// rehearse plans a bump of which everything is known but the digest, so that a
+// dry run tells what a real one would run into.
+func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
+	pins := map[string]bump.Pin{}
+	for _, f := range b.Files {
+		if want, _ := gfx.Canonical(f.Target); out.target == want {
+			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
+		}
+	}
+	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Now: r.o.Now})
+	done := bumped(b.Name, res, err)
+	if err == nil && res.Changed {
+		done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", res.Title, res.Branch)
+	}
+	rep.Bumps = append(rep.Bumps, done)
+	out.Bump = append(out.Bump, done)
+	if err != nil {
+		out.Exit = gravest(out.Exit, ExitFailed)
+		rep.Exit = gravest(rep.Exit, ExitFailed)
+	}
 }
 
 // names reports whether a repository has a pin for what an install is about.

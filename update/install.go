@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
@@ -70,8 +71,8 @@ func (t *task) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.from != nil && t.from.Version == t.rel.Version.String() && !t.r.o.DryRun && !t.r.o.AcceptNewBytes {
-		if err := t.replaced(ctx); err != nil {
+	if t.from != nil && t.from.Version == t.rel.Version.String() && !t.r.o.AcceptNewBytes {
+		if done, err := t.replaced(ctx); err != nil || done {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func (t *task) choose(l *fetch.Listing, family string) error {
 		if err != nil {
 			return err
 		}
-		t.rel, t.out.Release = rel, rel.URL
+		t.rel, t.out.Release, t.out.rel = rel, rel.URL, &rel
 		if t.r.o.Version != "" || t.r.o.AcceptNewBytes || t.from != nil && t.from.Version == rel.Version.String() {
 			return nil
 		}
@@ -337,9 +338,47 @@ func (t *task) stay(ctx context.Context) error {
 		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
 	if t.r.o.DryRun {
+		if l, err := t.r.o.Store.LinkStatus(t.in.Link); t.in.Link != "" && (err != nil || l.State == store.LinkAbsent) {
+			t.out.Message += t.planLink()
+		}
 		return nil
 	}
 	return t.link()
+}
+
+// planPrune names what would be removed once one more generation is here.
+func (t *task) planPrune() string {
+	gens, err := t.slot.Generations()
+	if err != nil {
+		return ""
+	}
+	old := len(gens) + 1 - max(t.in.Keep, 2)
+	var names []string
+	for _, g := range gens {
+		if !g.Active && len(names) < old {
+			names = append(names, g.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", and remove " + strings.Join(names, ", ")
+}
+
+// planLink says what would become of the link.
+func (t *task) planLink() string {
+	if t.in.Link == "" {
+		return ""
+	}
+	switch l, err := t.r.o.Store.LinkStatus(t.in.Link); {
+	case err != nil:
+		return fmt.Sprintf(", and fail to make the link %s (%v)", t.in.Link, err)
+	case l.State == store.LinkForeign:
+		return fmt.Sprintf(", and leave %s alone (%s)", t.in.Link, l.What)
+	case l.State == store.LinkAbsent:
+		return ", and make the link " + t.in.Link
+	}
+	return ", and keep the link " + t.in.Link
 }
 
 // plan says what would be done.
@@ -363,8 +402,8 @@ func (t *task) plan(gen *store.Generation) {
 	default:
 		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
 	}
-	if t.in.Link != "" && t.out.Changed {
-		t.out.Message += fmt.Sprintf(", and keep the link %s", t.in.Link)
+	if t.out.Changed {
+		t.out.Message += t.planPrune() + t.planLink()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
@@ -207,8 +208,12 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		}
 		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
-	if _, err := t.slot.Prune(ctx, t.in.Keep); err != nil {
+	gone, err := t.slot.Prune(ctx, t.in.Keep)
+	if err != nil {
 		t.r.o.Log.Warn("old generations could not be removed", "error", err)
+	}
+	if len(gone) > 0 {
+		t.out.Message += ", removed " + strings.Join(gone, ", ")
 	}
 	return nil
 }
@@ -222,6 +227,7 @@ func (t *task) link() error {
 	err := t.r.o.Store.Link(t.in.Link, t.slot)
 	if errorsAs[*store.LinkError](err) {
 		t.r.o.Log.Warn("the link was left alone", "error", err)
+		t.out.Link = err.Error()
 		return nil
 	}
 	return err

@@ -13,28 +13,33 @@ import (
 // replaced notices that AMD has uploaded the active release again. The index
 // tells when, and the server's size and ETag whether that was just a touch; only
 // a download tells whether the bytes are others, and then it is exit 5.
-func (t *task) replaced(ctx context.Context) error {
+// A dry run is done with saying so.
+func (t *task) replaced(ctx context.Context) (done bool, err error) {
 	pins, err := t.r.o.Store.FindPins(t.rel.Name)
 	if err != nil || len(pins) == 0 {
-		return err
+		return false, err
 	}
 	known := pins[len(pins)-1]
 	if known.MTime.Equal(t.rel.MTime) {
-		return nil
+		return false, nil
 	}
 	obj, err := t.client.Stat(ctx, t.rel)
 	if err != nil {
 		t.r.o.Log.Warn("the index says that the active release was uploaded again, but the server does not say what it has", "error", err)
-		return nil
+		return false, nil
 	}
 	if obj.ETag != "" && obj.ETag == known.ETag && obj.Size == known.Size {
-		return nil
+		return false, nil
 	}
 	if err := t.refusedBefore(); err != nil && exitOf(err) == ExitNewBytes {
-		return err
+		return false, err
+	}
+	if t.r.o.DryRun {
+		t.out.To, t.out.Message = t.out.From, fmt.Sprintf("%s was uploaded again: would download %s to see whether its bytes are others", t.rel.Version, t.rel.URL)
+		return true, nil
 	}
 	t.r.o.Log.Warn("the active release was uploaded again; downloading it to see whether its bytes are others", "release", t.rel.Name)
-	return t.confirm(ctx, known)
+	return false, t.confirm(ctx, known)
 }
 
 // confirm downloads a known release and compares its digest with the ledger's.

@@ -35,11 +35,13 @@ type Outcome struct {
 	Error    string          `json:"error,omitempty"`   // why Exit is not 0
 	Prefix   string          `json:"prefix,omitempty"`  // where the active generation is
 	Release  string          `json:"release,omitempty"` // URL of the tarball
+	Link     string          `json:"link,omitempty"`    // why the link could not be made
 
 	Err error `json:"-"`
 
 	channel, target string
-	pin             *release.Pin // what a pin can be bumped to
+	pin             *release.Pin     // what a pin can be bumped to
+	rel             *release.Release // what was chosen
 }
 
 // Verified says what the bytes of a tarball were and what vouched for them.

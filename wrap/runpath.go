@@ -222,6 +222,7 @@ func (p *planner) plan(i int) (RunPathEdit, bool) {
 func (p *planner) value(i int, old string) string {
 	origins := p.origins[i]
 	entries := p.kept(origins, old)
+	kept := len(entries)
 	for _, need := range p.files[i].ELF.Needed {
 		dirs := p.providers[need]
 		if len(dirs) == 0 || strings.Contains(need, "/") {
@@ -233,6 +234,7 @@ func (p *planner) value(i int, old string) string {
 			}
 		}
 	}
+	p.inTreeFirst(origins, entries[kept:])
 	if old != "" || len(p.files[i].ELF.Needed) > 0 {
 		for _, add := range p.o.AddRPath {
 			if add != "" {
@@ -241,6 +243,41 @@ func (p *planner) value(i int, old string) string {
 		}
 	}
 	return strings.Join(entries, ":")
+}
+
+// inTreeFirst sorts new entries. An object that is named at two depths may need
+// an entry that is right from the deeper name and leaves the tree from the
+// other: that is searched last, when every library of the tree has been found,
+// so that nothing beside the tree can take its place.
+func (p *planner) inTreeFirst(origins []string, entries []string) {
+	leaves := func(entry string) int {
+		rel, _ := cutOrigin(entry)
+		for _, from := range origins {
+			if climbs(from, rel) {
+				return 1
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(entries, func(a, b string) int { return cmp.Compare(leaves(a), leaves(b)) })
+}
+
+// climbs reports whether a relative path, from a directory of the tree, leads
+// above the tree.
+func climbs(from, rel string) bool {
+	depth := len(splitPath(from))
+	for part := range strings.SplitSeq(rel, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return true
+			}
+		default:
+			depth++
+		}
+	}
+	return false
 }
 
 // kept is the entries of an old path that stay.

@@ -57,6 +57,13 @@ func TestRunPathValue(t *testing.T) {
 		{name: "missing directory is added", files: []manifest.File{
 			exe("bin/a", "", "libx.so.1"), lib("lib/libx.so.1", "$ORIGIN", "liby.so"), lib("lib/rocm_sysdeps/lib/liby.so", ""),
 		}, want: map[string]string{"bin/a": "$ORIGIN/../lib", "lib/libx.so.1": "$ORIGIN:$ORIGIN/rocm_sysdeps/lib"}},
+		{name: "what leaves the tree from one name is searched last", files: []manifest.File{
+			lib("lib/llvm/lib/libq.so", "", "libw.so"), sym("lib/libq.so", "llvm/lib/libq.so"), lib("lib/libw.so", ""),
+			lib("bin/tool.so", "", "libw.so", "libv.so"), hard("lib/a/b/tool.so", "bin/tool.so"), lib("lib/a/libv.so", ""),
+		}, want: map[string]string{
+			"lib/llvm/lib/libq.so": "$ORIGIN:$ORIGIN/../..",
+			"bin/tool.so":          "$ORIGIN/../lib:$ORIGIN/../lib/a:$ORIGIN/..:$ORIGIN/../..",
+		}},
 		{name: "entries for dlopen stay in order", files: []manifest.File{
 			exe("bin/a", "$ORIGIN/../plug:$ORIGIN/../lib", "libx.so.1"), lib("lib/libx.so.1", ""), dir("plug"),
 		}},

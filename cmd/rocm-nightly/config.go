@@ -72,7 +72,7 @@ func (a *app) configCheck() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkSchedules(cfg), checkTemplates(cfg)); err != nil {
+	if err := errors.Join(checkSchedules(cfg), checkBumps(cfg)); err != nil {
 		return usage(fmt.Errorf("check config: %w", err))
 	}
 	if a.json {
@@ -83,9 +83,12 @@ func (a *app) configCheck() error {
 	return nil
 }
 
-// checkTemplates tries every template of a pin on a pin.
-func checkTemplates(cfg *config.Config) error {
+// checkBumps reads every URL and tries every template of a pin on a pin.
+func checkBumps(cfg *config.Config) error {
 	for _, b := range cfg.Bump {
+		if err := bump.CheckURL(b.URL); err != nil {
+			return fmt.Errorf("bump %s: %w", b.Name, err)
+		}
 		for _, f := range b.Files {
 			for attr, text := range f.Set {
 				t, err := template.New(attr).Option("missingkey=error").Parse(text)

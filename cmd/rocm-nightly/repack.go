@@ -195,7 +195,14 @@ func (a *app) printRepack(r *repack.Result, dir string) {
 			fmt.Fprintf(a.stderr, "left as it is: %d more (-v shows all)\n", len(r.Skips)-shown)
 			break
 		}
-		fmt.Fprintf(a.stderr, "left as it is: %s: %s\n", s.Path, strings.TrimSpace(s.Reason))
+		fmt.Fprintf(a.stderr, "left as it is: %s: %s\n", printable(s.Path), printable(strings.TrimSpace(s.Reason)))
+	}
+	for i, d := range r.Drops {
+		if i == shown && !a.verbose {
+			fmt.Fprintf(a.stderr, "dropped: %d more (-v shows all)\n", len(r.Drops)-shown)
+			break
+		}
+		fmt.Fprintf(a.stderr, "dropped: %s: %s\n", printable(d.Path), printable(d.Reason))
 	}
 }
 

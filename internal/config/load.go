@@ -121,6 +121,7 @@ func (p Places) dropIns() []string {
 // Decode reads one YAML file over c: keys that it does not hold keep their
 // value, lists replace. Unknown keys are errors with line and column.
 func Decode(c *Config, name string, src []byte) error {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")) // a byte order mark is legal, and no key
 	if len(bytes.TrimSpace(src)) == 0 {
 		return nil
 	}
