@@ -77,6 +77,9 @@ type Client struct {
 
 	authMu sync.Mutex
 	auth   map[string]*url.Userinfo // by scheme and host, as List found them in the URLs of indexes
+
+	readMu sync.Mutex
+	read   map[string]remembered // by URL: what List read last
 }
 
 // New returns a Client. It fails on options that have no meaning.
@@ -93,7 +96,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{opts: o, pause: time.Second, auth: map[string]*url.Userinfo{}}
+	c := &Client{opts: o, pause: time.Second, auth: map[string]*url.Userinfo{}, read: map[string]remembered{}}
 	c.http = guardClient(o)
 	if o.RateLimit > 0 {
 		c.limiter = &limiter{perSecond: float64(o.RateLimit)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type Download struct {
 	spool    *spool
 	segments []segment
 	resumed  int64
+	local    *localFile // in place of spool, segments and workers
 
 	cancel context.CancelCauseFunc
 	joined chan struct{} // closed when no worker is left
@@ -50,7 +52,8 @@ type Download struct {
 // Download begins to download rel into the directory spool, which is created
 // and may hold what an earlier run left. It returns once the server has said
 // what there is; the bytes arrive in the background until Close, or until ctx
-// ends. One download uses a spool at a time.
+// ends. One download uses a spool at a time. A file:// release is read from
+// where it is, and needs no spool.
 func (c *Client) Download(ctx context.Context, rel release.Release, spool string) (*Download, error) {
 	d, err := c.begin(ctx, rel, spool)
 	if err != nil {
@@ -72,17 +75,31 @@ func (c *Client) Stat(ctx context.Context, rel release.Release) (Object, error) 
 	if err != nil {
 		return Object{}, fmt.Errorf("look at %s: %w", rel.Name, withHint(err))
 	}
-	o, err := c.probe(ctx, rel.Name, u)
+	o, err := c.look(ctx, rel.Name, u)
 	if err != nil {
 		return Object{}, fmt.Errorf("look at %s: %w", rel.Name, withHint(err))
 	}
 	return Object{Size: o.size, ETag: o.etag, LastModified: o.lastModified()}, nil
 }
 
+func (c *Client) look(ctx context.Context, name string, u *url.URL) (*object, error) {
+	if !isFile(u) {
+		return c.probe(ctx, name, u)
+	}
+	f, o, err := openLocal(name, u)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.Close()
+}
+
 func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*Download, error) {
 	u, err := c.parseURL(rel.URL)
 	if err != nil {
 		return nil, err
+	}
+	if isFile(u) {
+		return c.beginLocal(ctx, rel.Name, u)
 	}
 	sp, err := openSpool(dir)
 	if err != nil {
@@ -265,6 +282,9 @@ func (d *Download) Close() error {
 }
 
 func (d *Download) shut() error {
+	if d.local != nil {
+		return d.shutLocal()
+	}
 	d.mu.Lock()
 	d.closed = true
 	d.changed.Broadcast()
@@ -288,9 +308,13 @@ func (d *Download) shut() error {
 }
 
 // Discard ends the download and removes what it left in the spool: the bytes
-// turned out to be wrong. The directory itself stays.
+// turned out to be wrong. The directory itself stays, and so does the file of
+// a file:// release.
 func (d *Download) Discard() error {
 	err := d.Close()
+	if d.local != nil {
+		return err // what it read is not its own
+	}
 	sp, lockErr := openSpool(d.spool.dir)
 	if lockErr != nil {
 		return errors.Join(err, fmt.Errorf("discard download: %w", lockErr))

@@ -10,13 +10,16 @@ import (
 	"unicode"
 )
 
-// LayoutError says that an index page is not what this program can read.
+// LayoutError says that an index is not what this program can read.
 type LayoutError struct {
 	URL    string
 	Reason string
 }
 
 func (e *LayoutError) Error() string {
+	if strings.HasPrefix(e.URL, "file:") {
+		return fmt.Sprintf("no list of tarballs at %s: %s (is the mirror mounted, and this its directory?)", e.URL, e.Reason)
+	}
 	return fmt.Sprintf("the layout of the page changed at %s: %s (a newer rocm-nightly may know it; check the URL in a browser)", e.URL, e.Reason)
 }
 

@@ -75,7 +75,8 @@ func checkRedirect(req *http.Request, via []*http.Request, insecure bool) error 
 	return checkURL(req.URL, insecure)
 }
 
-// checkURL allows https, and http where nobody can listen in.
+// checkURL allows https, and http where nobody can listen in. It never allows
+// file, which only a user may name (parseURL): no server may lead there.
 func checkURL(u *url.URL, insecure bool) error {
 	switch {
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
@@ -101,6 +102,9 @@ func (c *Client) parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, &InsecureError{URL: redact(raw), Reason: "it is not a URL"}
+	}
+	if isFile(u) {
+		return u, checkFileURL(u)
 	}
 	return u, checkURL(u, c.opts.Insecure)
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
-// DownloadError says why a download ended early, and what is left of it.
+// DownloadError says why a download ended early, and what is left of it. That
+// of a file:// release has no spool and no segments.
 type DownloadError struct {
 	Name     string // of the release
 	Spool    string // the directory
@@ -22,6 +24,8 @@ func (e *DownloadError) Unwrap() error { return e.Err }
 func (e *DownloadError) Error() string {
 	kept := fmt.Sprintf("%d of %d segments are kept in %s", e.Kept, e.Segments, e.Spool)
 	switch {
+	case e.Segments == 0: // a file:// release: nothing is kept
+		return fmt.Sprintf("download %s: %v", e.Name, withHint(e.Err))
 	case noSpace(e.Err):
 		return fmt.Sprintf("download %s: %v: no space left for %s: free at least %d MiB and run it again, %d of %d segments are kept",
 			e.Name, e.Err, e.Spool, e.Missing>>20+1, e.Kept, e.Segments)
@@ -49,6 +53,9 @@ func withHint(err error) error {
 
 // hint returns what a person can do about an error, "" if there is no saying.
 func hint(err error) string {
+	if archive, ok := errors.AsType[*NotArchiveError](err); ok && strings.HasPrefix(archive.URL, "file:") {
+		return "copy it to the mirror again"
+	}
 	if status, ok := errors.AsType[*StatusError](err); ok && status.Gone() {
 		return "list what is published now: nightlies are deleted after some months"
 	}

@@ -27,7 +27,7 @@ const indexReaders = 4
 // the others are there for that.
 const maxIndexRetries = 3
 
-// Source is one index page.
+// Source is one index: a page of https, or a directory of file.
 type Source struct {
 	URL string
 }
@@ -38,6 +38,7 @@ type SourceStatus struct {
 	Err      error     // nil if the page was read
 	Releases int       // names of AMD's grammar
 	Unparsed int       // other names
+	Refused  int       // references to another host or directory, which are not followed
 	Newest   time.Time // the newest MTime on the page; zero if there is none
 }
 
@@ -82,7 +83,7 @@ func merge(channel string, indexes []string, pages []*page, errs []error) *Listi
 	for i, p := range pages {
 		st := SourceStatus{Source: Source{URL: redact(indexes[i])}, Err: errs[i]}
 		if errs[i] == nil {
-			st.Releases, st.Unparsed = len(p.releases), len(p.unparsed)
+			st.Releases, st.Unparsed, st.Refused = len(p.releases), len(p.unparsed), p.refused
 			l.Unparsed = append(l.Unparsed, p.unparsed...)
 			for _, r := range p.releases {
 				if r.MTime.After(st.Newest) {
@@ -103,48 +104,86 @@ func merge(channel string, indexes []string, pages []*page, errs []error) *Listi
 	return l
 }
 
-// readIndex reads one page, trying again where that can help.
+// readIndex reads one index, page after page, trying again where that can help.
 func (c *Client) readIndex(ctx context.Context, raw string) (*page, error) {
 	u, err := c.parseURL(raw)
 	if err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
-	c.keepAuth(u)
-	note := func(err error, wait time.Duration) {
-		c.event(Event{Kind: EventRetry, Message: fmt.Sprintf("read index: %v; again in %s", err, wait.Round(time.Millisecond))})
-	}
 	var p *page
-	err = retry(ctx, min(c.opts.Retries, maxIndexRetries), c.pause, note, func() (err error) {
-		p, err = c.readPage(ctx, u)
-		return err
-	})
+	if isFile(u) {
+		p, err = c.readDirectory(ctx, u)
+	} else {
+		c.keepAuth(u)
+		p, err = c.readPages(ctx, u)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
 	return p, nil
 }
 
-func (c *Client) readPage(ctx context.Context, u *url.URL) (*page, error) {
-	resp, err := c.send(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html,*/*;q=0.1"}})
-	if err != nil {
-		return nil, err
+func (c *Client) readPages(ctx context.Context, first *url.URL) (*page, error) {
+	note := func(err error, wait time.Duration) {
+		c.event(Event{Kind: EventRetry, Message: fmt.Sprintf("read index: %v; again in %s", err, wait.Round(time.Millisecond))})
+	}
+	all := &page{}
+	at := first
+	for n := 1; ; n++ {
+		var p *page
+		var next *cursor
+		err := retry(ctx, min(c.opts.Retries, maxIndexRetries), c.pause, note, func() (err error) {
+			p, next, err = c.readPage(ctx, at)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if n == 1 && next == nil {
+			return p, p.known(first)
+		}
+		all.join(p)
+		switch {
+		case next == nil:
+			return all, all.known(first)
+		case n == maxPages || all.names()+all.refused > maxFiles:
+			return nil, &LayoutError{URL: redactURL(first), Reason: fmt.Sprintf("its listing of a bucket has more than %d pages or %d keys; add a prefix to the URL", maxPages, maxFiles)}
+		}
+		after := next.url(first)
+		if after.RawQuery == at.RawQuery {
+			return nil, &LayoutError{URL: redactURL(first), Reason: "a page of its listing says that it is followed by itself"}
+		}
+		at = after
+	}
+}
+
+// readPage reads one page. Where the server says that it is as it was when
+// this Client read it last, what was read then is returned.
+func (c *Client) readPage(ctx context.Context, u *url.URL) (*page, *cursor, error) {
+	resp, known, err := c.askAgain(ctx, u)
+	if err != nil || known != nil {
+		return known, nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, c.statusError(u, resp)
+		return nil, nil, c.statusError(u, resp)
 	}
 	if enc := contentEncoding(resp); enc != "" {
-		return nil, &EncodingError{URL: redactURL(u), Encoding: enc}
+		return nil, nil, &EncodingError{URL: redactURL(u), Encoding: enc}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", redactURL(u), err)
+		return nil, nil, fmt.Errorf("read %s: %w", redactURL(u), err)
 	}
 	if len(body) > maxPage {
-		return nil, &LayoutError{URL: redactURL(u), Reason: fmt.Sprintf("it is larger than %d MiB", maxPage>>20)}
+		return nil, nil, &LayoutError{URL: redactURL(u), Reason: fmt.Sprintf("it is larger than %d MiB", maxPage>>20)}
 	}
 	// Links are relative to where the page was found in the end.
-	return parsePage(body, resp.Request.URL, c.opts.Now())
+	p, next, err := parseIndex(body, resp.Request.URL, c.opts.Now())
+	if err == nil && next == nil {
+		c.remember(u, resp, p)
+	}
+	return p, next, err
 }
 
 // contentEncoding returns what was done to the bytes, "" for nothing.

@@ -98,8 +98,8 @@ func TestListFailsWhenEveryIndexDoes(t *testing.T) {
 		w.WriteHeader(502)
 	})
 	gone := indexServer(t, status(404))
-	_, err := nightClient(t).List(t.Context(), "nightly", []string{down, gone, "ftp://host/x", "file:///srv/index.html", "http://host.example/x"})
-	for _, says := range []string{"HTTP 502", "absent or moved (HTTP 404)", `scheme "ftp" is not supported`, `scheme "file" is not supported`, "http is for loopback only"} {
+	_, err := nightClient(t).List(t.Context(), "nightly", []string{down, gone, "ftp://host/x", "file:///srv/no-mirror/", "http://host.example/x"})
+	for _, says := range []string{"HTTP 502", "absent or moved (HTTP 404)", `scheme "ftp" is not supported`, "/srv/no-mirror: no such file or directory", "http is for loopback only"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v does not say %q", err, says)
 		}
@@ -234,6 +234,8 @@ func TestRedirects(t *testing.T) {
 		{secure, "https://a.example", "http://127.0.0.1" + index, false, "from https to http"},
 		{secure, "https://a.example", "http://a.example" + index, true, "from https to http"},
 		{secure, "https://a.example", "ftp://a.example" + index, false, "from https to ftp"},
+		{plain, "http://127.0.0.1", "file:///etc/", true, "to another host"},
+		{secure, "https://a.example", "file:///etc/", false, "from https to file"},
 		{plain, "http://127.0.0.1", index, false, ""},
 		{plain, "http://127.0.0.1", "http://localhost" + index, false, "another host"},
 		{plain, "http://a.example", index, true, ""},

@@ -46,6 +46,9 @@ func (d *Download) Read(p []byte) (int, error) {
 	r := &d.reader
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if d.local != nil {
+		return d.readLocal(p)
+	}
 	for {
 		i, n, gen, err := d.readable()
 		if err != nil {
@@ -146,11 +149,16 @@ func (d *Download) openSegment(i int) (*os.File, error) {
 // checkMagic refuses, before the first byte is delivered, what is no gzip
 // file: a login page comes with status 200 and any content type.
 func (d *Download) checkMagic(start []byte) error {
-	n := min(len(start), len(gzipMagic))
-	if string(start[:n]) == gzipMagic[:n] && d.object.size >= int64(len(gzipMagic)) {
+	if startsAsGzip(start, d.object.size) {
 		return nil
 	}
 	return d.fail(&NotArchiveError{URL: redactURL(d.object.url), ContentType: d.object.contentType, Start: printable(start)}, true)
+}
+
+// startsAsGzip looks at the first bytes of a file, be it but one of them.
+func startsAsGzip(start []byte, size int64) bool {
+	n := min(len(start), len(gzipMagic))
+	return string(start[:n]) == gzipMagic[:n] && size >= int64(len(gzipMagic))
 }
 
 // fail ends the download for a reason that the reader found.

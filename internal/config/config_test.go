@@ -128,6 +128,8 @@ func TestValidate(t *testing.T) {
 		"keep: {last: 3, days: 9}": "keep.days",
 		"channels: {nightly: {indexes: [{url: 'http://x/y'}]}}": "insecure",
 		"channels: {nightly: {indexes: []}}":                    "channels.nightly",
+		"channels: {nightly: {indexes: [{url: 'file://x/y'}]}}": "mirror on disk",
+		"channels: {nightly: {indexes: [{url: 'ftp://x/y'}]}}":  "neither https nor file",
 		"channels: {weekly: {indexes: [{url: 'https://x/'}]}}":  "weekly",
 		"installs: [{target: gfx1151}, {target: GFX1151}]":      "twice",
 		"installs: [{target: gfx1151}, {target: Strix Halo}]":   "twice",

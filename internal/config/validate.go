@@ -57,6 +57,10 @@ func (c *Config) channels(v *validator) {
 
 func (v *validator) index(key string, ix Index) {
 	u, err := url.Parse(ix.URL)
+	if err == nil && u.Scheme == "file" {
+		v.check(u.Host == "" && filepath.IsAbs(u.Path), key, "a mirror on disk is file:///DIRECTORY/")
+		return
+	}
 	if err != nil || u.Host == "" {
 		v.check(false, key, "url is not of the form https://host/path/")
 		return
@@ -66,7 +70,7 @@ func (v *validator) index(key string, ix Index) {
 	case "http":
 		v.check(ix.Insecure || loopback(u.Hostname()), key, "http:// to %s: nothing is signed, so only TLS protects it; set insecure: true to take it all the same", u.Hostname())
 	default:
-		v.check(false, key, "scheme %q is not https", u.Scheme)
+		v.check(false, key, "scheme %q is neither https nor file", u.Scheme)
 	}
 }
 

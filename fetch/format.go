@@ -1,0 +1,155 @@
+package fetch
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+)
+
+// maxFiles bounds the entries of one index, all its pages together.
+const maxFiles = 1 << 20
+
+// maxTags bounds the elements of a page: each costs a few hundred bytes in
+// memory, and a hostile page is nothing but tags.
+const maxTags = 1 << 18
+
+// checkTags refuses a page with too many elements, before it is parsed.
+func checkTags(body []byte, base *url.URL) error {
+	if bytes.Count(body, []byte("<")) > maxTags {
+		return &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("it has more than %d elements", maxTags)}
+	}
+	return nil
+}
+
+// page is one index, decoded. It is not changed once it is read: a Client
+// keeps it, and several listings may be made of it.
+type page struct {
+	releases []release.Release // without Channel
+	unparsed []string
+	refused  int // references to another host or directory
+}
+
+// put takes one name. t is when the index says that it was uploaded.
+func (p *page) put(name, fileURL string, t, now time.Time) {
+	n, err := release.ParseName(name)
+	if err != nil {
+		p.unparsed = append(p.unparsed, printable([]byte(name)))
+		return
+	}
+	p.releases = append(p.releases, release.Release{
+		Name: name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests,
+		URL: fileURL, MTime: plausible(t, now),
+	})
+}
+
+// join takes what the next page of the same index says.
+func (p *page) join(q *page) {
+	p.releases = append(p.releases, q.releases...)
+	p.unparsed = append(p.unparsed, q.unparsed...)
+	p.refused += q.refused
+}
+
+func (p *page) names() int { return len(p.releases) + len(p.unparsed) }
+
+// known refuses an index that has names, but none that is known: they were
+// changed, or the URL is of something else. It refuses one name in two
+// directories of a bucket too: AMD's ASan builds are called as the others.
+func (p *page) known(base *url.URL) error {
+	at := make(map[string]string, len(p.releases))
+	for _, r := range p.releases {
+		if first, again := at[r.Name]; again && first != r.URL {
+			return &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("%s is at %s and at %s; add a prefix to the URL", r.Name, first, r.URL)}
+		}
+		at[r.Name] = r.URL
+	}
+	switch {
+	case len(p.releases) > 0:
+		return nil
+	case len(p.unparsed) > 0:
+		return &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("none of its %d names is one that is known (such as %q)", len(p.unparsed), p.unparsed[0])}
+	case p.refused > 0:
+		return &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("all %d references to files lead to another host or directory, and are not followed", p.refused)}
+	}
+	return nil
+}
+
+// parseIndex reads an index found at base, in whichever of the formats its
+// content shows it to be; hosts, file names and content types change and lie.
+// The cursor, if not nil, says how to ask for the next page; whether any of
+// the names is known is to be asked of all pages together. Its errors are
+// *LayoutError.
+func parseIndex(body []byte, base *url.URL, now time.Time) (*page, *cursor, error) {
+	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
+	var p *page
+	var err error
+	switch root := xmlRoot(body); {
+	case root == "ListBucketResult":
+		return parseBucket(body, base, now)
+	case root != "" && !strings.EqualFold(root, "html"):
+		return nil, nil, &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("it is an XML document of <%s>, not of a bucket's listing", printable([]byte(root)))}
+	case bytes.HasPrefix(body, []byte("[")):
+		p, err = parseArray(body, base, now)
+	case bytes.HasPrefix(body, []byte("{")):
+		p, err = parseLines(body, base, now)
+	default:
+		p, err = parsePage(body, base, now)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, nil, nil
+}
+
+// xmlRoot returns the name of the outermost element of an XML document, "" if
+// body does not begin as one.
+func xmlRoot(body []byte) string {
+	if !bytes.HasPrefix(body, []byte("<?xml")) && !bytes.HasPrefix(body, []byte("<ListBucketResult")) {
+		return ""
+	}
+	dec := xml.NewDecoder(bytes.NewReader(body))
+	for {
+		tok, err := dec.RawToken()
+		if err != nil {
+			return ""
+		}
+		if start, ok := tok.(xml.StartElement); ok {
+			return start.Name.Local
+		}
+	}
+}
+
+// plausible returns t in UTC, or the zero time, which no minimum age admits,
+// if it cannot be the time of an upload.
+func plausible(t, now time.Time) time.Time {
+	if t.Year() < 2015 || t.After(now.Add(24*time.Hour)) {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// fileURL returns where a file of the page at base is: beside it.
+func fileURL(base *url.URL, name string) string {
+	dir := base.EscapedPath()
+	switch last := path.Base(dir); path.Ext(last) {
+	case ".html", ".htm", ".json", ".jsonl", ".ndjson":
+		dir = strings.TrimSuffix(dir, last)
+	}
+	return joinURL(base, strings.TrimSuffix(dir, "/")+"/", name)
+}
+
+// joinURL returns the URL of a file in a directory of base's host, whose
+// escaped path ends with a slash. A plus sign is legal in a path, but the
+// object stores behind AMD's hosts read it as a space, so it is escaped as
+// AMD's page itself does.
+func joinURL(base *url.URL, dir, name string) string {
+	u := url.URL{Scheme: base.Scheme, Host: base.Host}
+	return u.String() + dir + escapeSegment(name)
+}
+
+func escapeSegment(s string) string { return strings.ReplaceAll(url.PathEscape(s), "+", "%2B") }
