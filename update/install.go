@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
-	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -200,130 +198,6 @@ func (t *task) stale(l *fetch.Listing, family string) {
 	t.r.o.Log.Warn("the index is stale: nothing new for too long; AMD may have moved it", "family", family, "age", age, "limit", after)
 }
 
-// decide says why nothing is to be done, or which generation that is already
-// here would do; neither means that the release must be fetched.
-func (t *task) decide() (gen *store.Generation, why string, err error) {
-	explicit := t.r.o.Version != ""
-	if t.r.o.AcceptNewBytes {
-		return nil, "", nil // only a download tells whether there are any
-	}
-	if t.r.o.NoInstall {
-		return nil, t.recorded(), nil
-	}
-	if t.from != nil {
-		same, err := t.sameRecipe(t.from)
-		if err != nil {
-			return nil, "", err
-		}
-		if t.from.Version == t.rel.Version.String() && same {
-			return nil, "up to date: " + t.from.Name, nil
-		}
-		if t.older() && !explicit && !t.r.o.Policy.AllowDowngrade {
-			return nil, fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version), nil
-		}
-	}
-	if !explicit && t.slot.Skip(t.rel.Version.String()) {
-		return nil, fmt.Sprintf("%s was left by rollback or use; waiting for something newer (or: rocm-nightly use %s %s)", t.rel.Version, t.slot.Name(), t.rel.Version), nil
-	}
-	gen, err = t.present()
-	return gen, "", err
-}
-
-// older reports whether the release is older than what is active. Builds of
-// commits have no order of their own: the index's time decides.
-func (t *task) older() bool {
-	v, err := release.ParseVersion(t.from.Version)
-	if err != nil {
-		return false
-	}
-	active := release.Release{Version: v, MTime: t.rel.MTime}
-	if m, err := t.from.Manifest(); err == nil {
-		if pin := t.r.ledgerPin(m.Name, release.Digest(m.Digest)); pin != nil {
-			active.MTime = pin.MTime
-		}
-		active.Name = m.Name
-	}
-	return release.Compare(t.rel, active) < 0
-}
-
-// recorded says that a run without installing has verified and audited this
-// very release before; then its pin is known without a download.
-func (t *task) recorded() string {
-	var rec Record
-	if err := t.slot.ReadRun(t.rel.Version.String(), &rec); err != nil || rec.Exit != ExitOK || rec.Verified == nil || rec.URL != t.rel.URL {
-		return ""
-	}
-	if recipe, err := repack.Recipe(rec.Verified.Digest, t.in.Repack); err != nil || recipe.String() != rec.Recipe {
-		return ""
-	}
-	t.out.pin = &release.Pin{Release: t.rel, Digest: rec.Verified.Digest, Size: rec.Verified.Size, ETag: rec.ETag}
-	return "up to date: " + rec.Version + " was verified and audited before"
-}
-
-// sameRecipe reports whether a generation was made the way it would be made
-// now. One whose manifest is damaged was not: it is made anew.
-func (t *task) sameRecipe(g *store.Generation) (bool, error) {
-	m, err := g.Manifest()
-	if errors.Is(err, store.ErrNewer) || errors.Is(err, manifest.ErrNewer) {
-		return false, fmt.Errorf("read what %s was made of: %w", g.Name, err)
-	}
-	if err != nil {
-		t.r.o.Log.Warn("a generation does not say what it was made of", "generation", g.Name, "error", err)
-		return false, nil
-	}
-	recipe, err := repack.Recipe(release.Digest(m.Digest), t.in.Repack)
-	return recipe.String() == m.Recipe, err
-}
-
-// present looks for the release among the generations that are here.
-func (t *task) present() (*store.Generation, error) {
-	gens, err := t.slot.Generations()
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range gens {
-		if g.Version != t.rel.Version.String() || g.Active {
-			continue
-		}
-		if same, err := t.sameRecipe(&g); err == nil && same {
-			return &g, nil
-		}
-	}
-	return nil, nil
-}
-
-var (
-	errRefusedBefore  = errors.New("the audit refused this night before")
-	errNewBytesBefore = errors.New("this night has new bytes under a known name")
-)
-
-// newBytesKey marks, among the refusals of a slot, those for new bytes.
-const newBytesKey = "new bytes: "
-
-// refusalKey changes when anything changes that the audit's verdict rests on.
-func (t *task) refusalKey() string {
-	o := t.in.Repack
-	return fmt.Sprintf("%s %d %v %s %s %v", t.rel.Name, t.rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
-}
-
-// refusedBefore says that a night was tried before and why it was not taken.
-func (t *task) refusedBefore() error {
-	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey())
-	if err != nil {
-		return err
-	}
-	if refusal != nil {
-		return fmt.Errorf("%w (seen %s: %s); if AMD says that it was replaced: rocm-nightly update --accept-new-bytes",
-			errNewBytesBefore, refusal.At.Format("2006-01-02"), refusal.Reason)
-	}
-	refusal, err = t.slot.Refused(t.refusalKey())
-	if err != nil || refusal == nil {
-		return err
-	}
-	return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
-		errRefusedBefore, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
-}
-
 // stay keeps the link right and offers the active release to the bumps.
 func (t *task) stay(ctx context.Context) error {
 	if t.from == nil || t.r.o.NoInstall {
@@ -344,67 +218,6 @@ func (t *task) stay(ctx context.Context) error {
 		return nil
 	}
 	return t.link()
-}
-
-// planPrune names what would be removed once one more generation is here.
-func (t *task) planPrune() string {
-	gens, err := t.slot.Generations()
-	if err != nil {
-		return ""
-	}
-	old := len(gens) + 1 - max(t.in.Keep, 2)
-	var names []string
-	for _, g := range gens {
-		if !g.Active && len(names) < old {
-			names = append(names, g.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", and remove " + strings.Join(names, ", ")
-}
-
-// planLink says what would become of the link.
-func (t *task) planLink() string {
-	if t.in.Link == "" {
-		return ""
-	}
-	switch l, err := t.r.o.Store.LinkStatus(t.in.Link); {
-	case err != nil:
-		return fmt.Sprintf(", and fail to make the link %s (%v)", t.in.Link, err)
-	case l.State == store.LinkForeign:
-		return fmt.Sprintf(", and leave %s alone (%s)", t.in.Link, l.What)
-	case l.State == store.LinkAbsent:
-		return ", and make the link " + t.in.Link
-	}
-	return ", and keep the link " + t.in.Link
-}
-
-// plan says what would be done.
-func (t *task) plan(gen *store.Generation) {
-	t.out.Changed = !t.r.o.NoInstall
-	if t.out.Changed {
-		t.out.To = t.rel.Version.String()
-	}
-	over := ""
-	if t.out.From != "" {
-		over = " over " + t.out.From
-	}
-	switch {
-	case gen != nil:
-		if m, err := gen.Manifest(); err == nil {
-			t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
-		}
-		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
-	case t.r.o.NoInstall:
-		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
-	default:
-		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
-	}
-	if t.out.Changed {
-		t.out.Message += t.planPrune() + t.planLink()
-	}
 }
 
 // damage reports whether an error is about the bytes of the tarball rather

@@ -1,0 +1,70 @@
+package update
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/store"
+)
+
+// planPrune names what would be removed once one more generation is here.
+func (t *task) planPrune() string {
+	gens, err := t.slot.Generations()
+	if err != nil {
+		return ""
+	}
+	old := len(gens) + 1 - max(t.in.Keep, 2)
+	var names []string
+	for _, g := range gens {
+		if !g.Active && len(names) < old {
+			names = append(names, g.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", and remove " + strings.Join(names, ", ")
+}
+
+// planLink says what would become of the link.
+func (t *task) planLink() string {
+	if t.in.Link == "" {
+		return ""
+	}
+	switch l, err := t.r.o.Store.LinkStatus(t.in.Link); {
+	case err != nil:
+		return fmt.Sprintf(", and fail to make the link %s (%v)", t.in.Link, err)
+	case l.State == store.LinkForeign:
+		return fmt.Sprintf(", and leave %s alone (%s)", t.in.Link, l.What)
+	case l.State == store.LinkAbsent:
+		return ", and make the link " + t.in.Link
+	}
+	return ", and keep the link " + t.in.Link
+}
+
+// plan says what would be done.
+func (t *task) plan(gen *store.Generation) {
+	t.out.Changed = !t.r.o.NoInstall
+	if t.out.Changed {
+		t.out.To = t.rel.Version.String()
+	}
+	over := ""
+	if t.out.From != "" {
+		over = " over " + t.out.From
+	}
+	switch {
+	case gen != nil:
+		if m, err := gen.Manifest(); err == nil {
+			t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
+		}
+		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
+	case t.r.o.NoInstall:
+		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
+	default:
+		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
+	}
+	if t.out.Changed {
+		t.out.Message += t.planPrune() + t.planLink()
+	}
+}
