@@ -1,8 +1,10 @@
 package bump
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // unescapeNix returns the value of what stands between the quotes of a plain
@@ -78,10 +80,16 @@ type attrKey struct {
 // .version.
 func parseKey(key string) (attrKey, error) {
 	var k attrKey
+	if !utf8.ValidString(key) {
+		return k, fmt.Errorf("read key %.100q: it is not UTF-8", key)
+	}
 	rest, whole := strings.CutPrefix(key, ".")
 	k.whole = whole
 	for {
 		name, tail, err := cutName(rest)
+		if err == nil && !utf8.ValidString(name) {
+			err = errors.New("a component is not UTF-8")
+		}
 		if err != nil {
 			return attrKey{}, fmt.Errorf("read key %.100q: %w", key, err)
 		}

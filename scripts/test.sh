@@ -23,7 +23,7 @@ if ! echo '#include <stdio.h>' | gcc -fsyntax-only -xc - 2>/dev/null; then
 	export CGO_ENABLED=0
 fi
 status=0
-"$GO" test $race -timeout 20m -v "$@" ./... >"$log" 2>&1 || status=$?
+"$GO" test $race -count=1 -timeout 20m -v "$@" ./... >"$log" 2>&1 || status=$?
 grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 if [ "$status" != 0 ]; then
