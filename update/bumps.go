@@ -3,10 +3,12 @@ package update
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
 // bumps brings every repository to the pins that were verified: those of this
@@ -153,8 +155,8 @@ func (r *run) active(channel, target string) *release.Pin {
 			continue
 		}
 		v, verr := release.ParseVersion(g.Version)
-		m, merr := g.Manifest()
-		if verr != nil || merr != nil {
+		pin, perr := r.pinOf(&g)
+		if verr != nil || perr != nil {
 			return nil
 		}
 		for _, other := range gens {
@@ -162,18 +164,28 @@ func (r *run) active(channel, target string) *release.Pin {
 				return nil
 			}
 		}
-		return r.ledgerPin(m.Name, release.Digest(m.Digest))
+		return pin
 	}
 	return nil
 }
 
-// ledgerPin finds the pin of a tarball with this digest in the ledger.
+// pinOf returns what the ledger says of the tarball that a generation was made
+// of, nil if it says nothing.
+func (r *run) pinOf(g *store.Generation) (*release.Pin, error) {
+	m, err := g.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	return r.ledgerPin(m.Name, release.Digest(m.Digest)), nil
+}
+
+// ledgerPin finds the last pin of a tarball with this digest in the ledger.
 func (r *run) ledgerPin(name string, digest release.Digest) *release.Pin {
 	entries, err := r.o.Store.FindPins(name)
 	if err != nil {
 		return nil
 	}
-	for _, e := range entries {
+	for _, e := range slices.Backward(entries) {
 		n, err := release.ParseName(e.Name)
 		if e.Digest != digest || err != nil {
 			continue

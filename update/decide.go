@@ -47,11 +47,8 @@ func (t *task) older() bool {
 		return false
 	}
 	active := release.Release{Version: v, MTime: t.rel.MTime}
-	if m, err := t.from.Manifest(); err == nil {
-		if pin := t.r.ledgerPin(m.Name, release.Digest(m.Digest)); pin != nil {
-			active.MTime = pin.MTime
-		}
-		active.Name = m.Name
+	if pin, err := t.r.pinOf(t.from); err == nil && pin != nil {
+		active.MTime, active.Name = pin.MTime, pin.Name
 	}
 	return release.Compare(t.rel, active) < 0
 }
@@ -66,7 +63,12 @@ func (t *task) recorded() string {
 	if recipe, err := repack.Recipe(rec.Verified.Digest, t.in.Repack); err != nil || recipe.String() != rec.Recipe {
 		return ""
 	}
-	t.out.pin = &release.Pin{Release: t.rel, Digest: rec.Verified.Digest, Size: rec.Verified.Size, ETag: rec.ETag}
+	// Uploaded again since: only another download tells whether it is the same.
+	pin := t.r.ledgerPin(t.rel.Name, rec.Verified.Digest)
+	if pin == nil || !pin.MTime.Equal(t.rel.MTime) {
+		return ""
+	}
+	t.out.pin = pin
 	return "up to date: " + rec.Version + " was verified and audited before"
 }
 

@@ -77,7 +77,7 @@ func (t *task) run(ctx context.Context) error {
 	switch {
 	case why != "":
 		t.out.To, t.out.Message = t.out.From, why
-		return t.stay(ctx)
+		return t.stay()
 	case t.r.o.DryRun:
 		t.plan(gen)
 		return nil
@@ -199,17 +199,16 @@ func (t *task) stale(l *fetch.Listing, family string) {
 }
 
 // stay keeps the link right and offers the active release to the bumps.
-func (t *task) stay(ctx context.Context) error {
+func (t *task) stay() error {
 	if t.from == nil || t.r.o.NoInstall {
 		return nil
 	}
 	t.out.Prefix = t.from.Dir
 	if t.from.Version == t.rel.Version.String() {
-		m, err := t.from.Manifest()
-		if err != nil {
+		var err error
+		if t.out.pin, err = t.r.pinOf(t.from); err != nil {
 			return err
 		}
-		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
 	if t.r.o.DryRun {
 		if l, err := t.r.o.Store.LinkStatus(t.in.Link); t.in.Link != "" && (err != nil || l.State == store.LinkAbsent) {

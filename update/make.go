@@ -202,11 +202,9 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	}
 	if rec == nil {
 		t.out.Message = "activated " + cur.Name + ", which was here already"
-		m, err := cur.Manifest()
-		if err != nil {
+		if t.out.pin, err = t.r.pinOf(cur); err != nil {
 			return err
 		}
-		t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
 	}
 	gone, err := t.slot.Prune(ctx, t.in.Keep)
 	if err != nil {

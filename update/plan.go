@@ -4,20 +4,24 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// planPrune names what would be removed once one more generation is here.
-func (t *task) planPrune() string {
+// planPrune names what would be removed once gen is active, or a new generation
+// if gen is nil. What is active now is the one before then, and stays.
+func (t *task) planPrune(gen *store.Generation) string {
 	gens, err := t.slot.Generations()
 	if err != nil {
 		return ""
 	}
-	old := len(gens) + 1 - max(t.in.Keep, 2)
+	old := len(gens) - max(t.in.Keep, 2)
+	if gen == nil {
+		old++
+	}
 	var names []string
 	for _, g := range gens {
-		if !g.Active && len(names) < old {
+		next := gen != nil && g.Name == gen.Name
+		if !g.Active && !next && len(names) < old {
 			names = append(names, g.Name)
 		}
 	}
@@ -55,8 +59,8 @@ func (t *task) plan(gen *store.Generation) {
 	}
 	switch {
 	case gen != nil:
-		if m, err := gen.Manifest(); err == nil {
-			t.out.pin = t.r.ledgerPin(m.Name, release.Digest(m.Digest))
+		if pin, err := t.r.pinOf(gen); err == nil {
+			t.out.pin = pin
 		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
 	case t.r.o.NoInstall:
@@ -65,6 +69,6 @@ func (t *task) plan(gen *store.Generation) {
 		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
 	}
 	if t.out.Changed {
-		t.out.Message += t.planPrune() + t.planLink()
+		t.out.Message += t.planPrune(gen) + t.planLink()
 	}
 }

@@ -130,7 +130,6 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for _, in := range installs {
 		out := r.install(ctx, in)
 		rep.Installs = append(rep.Installs, out)
-		rep.Exit = gravest(rep.Exit, out.Exit)
 	}
 	if !o.NoBump {
 		r.bumps(ctx, rep)

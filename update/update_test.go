@@ -196,6 +196,49 @@ func TestDryRunTouchesNothing(t *testing.T) {
 	}
 }
 
+// What a dry run says of pruning is what happens: the generation that is to be
+// activated is not among those that go.
+func TestDryRunNamesWhatGoes(t *testing.T) {
+	w := newWorld(t)
+	w.o.Installs[0].Keep = 2
+	w.publish("10.2.0a20260928", 3)
+	w.run()
+	w.publish("10.2.0a20260929", 2)
+	w.run()
+	back := func(o *Options) { o.Version, o.DryRun = "10.2.0a20260928", true }
+	if out := w.run(back); !strings.Contains(out.Message, "would activate 10.2.0a20260928") || strings.Contains(out.Message, "remove") {
+		t.Errorf("%+v", out)
+	}
+	w.publish("10.2.0a20260930", 1)
+	if out := w.run(func(o *Options) { o.DryRun = true }); !strings.Contains(out.Message, "remove 10.2.0a20260928") {
+		t.Errorf("%+v", out)
+	}
+	if out := w.run(); !strings.Contains(out.Message, "removed 10.2.0a20260928") {
+		t.Errorf("%+v", out)
+	}
+}
+
+// A pin that was verified without installing does not vouch for a re-upload.
+func TestNoInstallNoticesNewBytes(t *testing.T) {
+	w := newWorld(t)
+	path := w.publish("10.2.0a20260930", 1)
+	keepNothing := func(o *Options) { o.NoInstall = true }
+	if out := w.run(keepNothing); out.Exit != 0 || out.pin == nil || w.active() != "" {
+		t.Fatalf("%+v", out)
+	}
+	before := w.tarballs.Load()
+	if out := w.run(keepNothing); out.Exit != 0 || out.pin == nil || w.tarballs.Load() != before {
+		t.Fatalf("%+v after %d requests", out, w.tarballs.Load()-before)
+	}
+	again := w.publish("10.2.0a20260929", 2) // other bytes for the same name
+	if err := os.Rename(again, path); err != nil {
+		t.Fatal(err)
+	}
+	if out := w.run(keepNothing); out.Exit != ExitNewBytes || out.pin != nil {
+		t.Errorf("%+v", out)
+	}
+}
+
 func TestPruneKeepsTheLast(t *testing.T) {
 	w := newWorld(t)
 	w.o.Installs[0].Keep = 2

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -45,15 +44,11 @@ rename, offline.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want := args[len(args)-1]
-			return a.switchSlot(args[:len(args)-1], func(sl *store.Slot) (from, to *store.Generation, err error) { return a.use(cmd.Context(), sl, want) })
+			return a.switchSlot(args[:len(args)-1], func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Use(cmd.Context(), want) })
 		},
 	}
 	a.jsonFlag(c)
 	return c
-}
-
-func (a *app) use(ctx context.Context, sl *store.Slot, want string) (from, to *store.Generation, err error) {
-	return sl.Use(ctx, want)
 }
 
 // switchSlot finds the slot, switches it and says so.
