@@ -39,7 +39,7 @@ func ExampleClient_List() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	listing, err := client.List(context.Background(), "nightly", []string{srv.URL + "/tarball/"})
+	listing, err := client.List(context.Background(), "nightly", fetch.Sources(srv.URL+"/tarball/"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestListReadsEveryFormat(t *testing.T) {
 				}
 				return c.file
 			})
-			l, err := nightClient(t).List(t.Context(), "nightly", []string{at + "?prefix=v4%2Ftarball%2F"})
+			l, err := nightClient(t).List(t.Context(), "nightly", Sources(at+"?prefix=v4%2Ftarball%2F"))
 			if err != nil {
 				t.Fatal(err)
 			}

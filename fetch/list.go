@@ -32,6 +32,15 @@ type Source struct {
 	URL string
 }
 
+// Sources makes a Source of each URL.
+func Sources(urls ...string) []Source {
+	out := make([]Source, len(urls))
+	for i, u := range urls {
+		out[i].URL = u
+	}
+	return out
+}
+
 // SourceStatus is what one index said.
 type SourceStatus struct {
 	Source             // URL without credentials
@@ -53,7 +62,7 @@ type Listing struct {
 // List reads the indexes of a channel and merges them. An index that fails is
 // recorded in Sources and does not hide the others; the error is not nil only
 // when every index failed, or ctx ended.
-func (c *Client) List(ctx context.Context, channel string, indexes []string) (*Listing, error) {
+func (c *Client) List(ctx context.Context, channel string, indexes []Source) (*Listing, error) {
 	if len(indexes) == 0 {
 		return nil, fmt.Errorf("list %s: no index is configured (set channels.%s.indexes)", channel, channel)
 	}
@@ -61,9 +70,9 @@ func (c *Client) List(ctx context.Context, channel string, indexes []string) (*L
 	errs := make([]error, len(indexes))
 	var g errgroup.Group
 	g.SetLimit(indexReaders)
-	for i, raw := range indexes {
+	for i, ix := range indexes {
 		g.Go(func() error {
-			pages[i], errs[i] = c.readIndex(ctx, raw)
+			pages[i], errs[i] = c.readIndex(ctx, ix.URL)
 			return nil
 		})
 	}
@@ -77,11 +86,11 @@ func (c *Client) List(ctx context.Context, channel string, indexes []string) (*L
 	return merge(channel, indexes, pages, errs), nil
 }
 
-func merge(channel string, indexes []string, pages []*page, errs []error) *Listing {
+func merge(channel string, indexes []Source, pages []*page, errs []error) *Listing {
 	l := &Listing{Channel: channel}
 	seen := map[string]bool{}
 	for i, p := range pages {
-		st := SourceStatus{Source: Source{URL: redact(indexes[i])}, Err: errs[i]}
+		st := SourceStatus{Source: Source{URL: redact(indexes[i].URL)}, Err: errs[i]}
 		if errs[i] == nil {
 			st.Releases, st.Unparsed, st.Refused = len(p.releases), len(p.unparsed), p.refused
 			l.Unparsed = append(l.Unparsed, p.unparsed...)

@@ -43,7 +43,7 @@ func TestListMergesIndexes(t *testing.T) {
 	empty := indexServer(t, serveScript(`const files = [];`))
 	broken := indexServer(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Access Denied</html>") })
 	gone := indexServer(t, status(403))
-	l, err := nightClient(t).List(t.Context(), "nightly", []string{newer, broken, older, empty, gone})
+	l, err := nightClient(t).List(t.Context(), "nightly", Sources(newer, broken, older, empty, gone))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestListMergesIndexes(t *testing.T) {
 }
 
 func TestListEmptyIsNothingPublished(t *testing.T) {
-	l, err := nightClient(t).List(t.Context(), "bkc", []string{indexServer(t, serveScript(`const files = [];`))})
+	l, err := nightClient(t).List(t.Context(), "bkc", Sources(indexServer(t, serveScript(`const files = [];`))))
 	if err != nil || len(l.Releases) != 0 || len(l.Families()) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -98,7 +98,7 @@ func TestListFailsWhenEveryIndexDoes(t *testing.T) {
 		w.WriteHeader(502)
 	})
 	gone := indexServer(t, status(404))
-	_, err := nightClient(t).List(t.Context(), "nightly", []string{down, gone, "ftp://host/x", "file:///srv/no-mirror/", "http://host.example/x"})
+	_, err := nightClient(t).List(t.Context(), "nightly", Sources(down, gone, "ftp://host/x", "file:///srv/no-mirror/", "http://host.example/x"))
 	for _, says := range []string{"HTTP 502", "absent or moved (HTTP 404)", `scheme "ftp" is not supported`, "/srv/no-mirror: no such file or directory", "http is for loopback only"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v does not say %q", err, says)
@@ -144,7 +144,7 @@ func TestListHostilePages(t *testing.T) {
 			if name == "too large" {
 				c2 = testClient(t, nil)
 			}
-			_, err := c2.List(t.Context(), "nightly", []string{indexServer(t, c.h)})
+			_, err := c2.List(t.Context(), "nightly", Sources(indexServer(t, c.h)))
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v does not say %q", err, c.says)
 			}
@@ -155,7 +155,7 @@ func TestListHostilePages(t *testing.T) {
 func TestListEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	index := indexServer(t, func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
-	if _, err := nightClient(t).List(ctx, "nightly", []string{index}); !errors.Is(err, context.Canceled) {
+	if _, err := nightClient(t).List(ctx, "nightly", Sources(index)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestCredentialsStayOut(t *testing.T) {
 	}
 	u := mustURL(t, o.url)
 	c := nightClient(t)
-	l, err := c.List(t.Context(), "nightly", []string{"http://me:s3cret@" + u.Host + "/?token=s3cret"})
+	l, err := c.List(t.Context(), "nightly", Sources("http://me:s3cret@"+u.Host+"/?token=s3cret"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestCredentialsStayOut(t *testing.T) {
 	}
 	d.Close()
 	for _, bad := range []string{"http://me:s3cret@127.0.0.1:1/?token=s3cret", "ftp://me:s3cret@h/", "http://me:s3cret@h.example/", "http://me:s3cret@h%zz/"} {
-		if _, err := c.List(t.Context(), "nightly", []string{bad}); err == nil || strings.Contains(err.Error(), "s3cret") {
+		if _, err := c.List(t.Context(), "nightly", Sources(bad)); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestRedirects(t *testing.T) {
 	} {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
 			client := testClient(t, func(o *Options) { o.HTTP = dialTo(c.srv); o.Insecure = c.insecure })
-			l, err := client.List(t.Context(), "nightly", []string{c.from + "/?to=" + c.to})
+			l, err := client.List(t.Context(), "nightly", Sources(c.from+"/?to="+c.to))
 			if c.says == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -280,7 +280,7 @@ func TestUserAgent(t *testing.T) {
 		agent = r.UserAgent()
 		serveScript(`const files = []`)(w, r)
 	})
-	if _, err := nightClient(t).List(t.Context(), "nightly", []string{index}); err != nil || !strings.HasPrefix(agent, "rocm-nightly/") {
+	if _, err := nightClient(t).List(t.Context(), "nightly", Sources(index)); err != nil || !strings.HasPrefix(agent, "rocm-nightly/") {
 		t.Errorf("agent %q, %v", agent, err)
 	}
 }

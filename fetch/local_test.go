@@ -53,7 +53,7 @@ func TestListDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, index := range []string{url, strings.TrimSuffix(url, "/"), strings.Replace(url, "file://", "file://localhost", 1)} {
-		l, err := nightClient(t).List(t.Context(), "nightly", []string{index})
+		l, err := nightClient(t).List(t.Context(), "nightly", Sources(index))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,14 +83,14 @@ func TestListDirectoryThatIsNone(t *testing.T) {
 		"file:///srv/mirror%00/x": "absolute path on this machine",
 		"file:":                   "absolute path on this machine",
 	} {
-		_, err := nightClient(t).List(t.Context(), "nightly", []string{url})
+		_, err := nightClient(t).List(t.Context(), "nightly", Sources(url))
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := nightClient(t).List(ctx, "nightly", []string{other}); !errors.Is(err, context.Canceled) {
+	if _, err := nightClient(t).List(ctx, "nightly", Sources(other)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestListDirectoryThatIsNone(t *testing.T) {
 func begun(t *testing.T, ctx context.Context, c *Client, data []byte) (d *Download, file, spool string) {
 	t.Helper()
 	dir, url := newMirror(t, data, nameBKC)
-	l, err := c.List(t.Context(), "nightly", []string{url})
+	l, err := c.List(t.Context(), "nightly", Sources(url))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestListReadsNginx(t *testing.T) {
 			}
 			url := startNginx(t, dir, format)
 			client := testClient(t, nil)
-			l, err := client.List(t.Context(), "nightly", []string{url})
+			l, err := client.List(t.Context(), "nightly", Sources(url))
 			if err != nil || len(l.Releases) != 0 {
 				t.Fatalf("empty: %+v, %v", l, err)
 			}
@@ -94,7 +94,7 @@ func TestListReadsNginx(t *testing.T) {
 			for _, n := range []string{testName, nameBKC, nameAdhoc} {
 				writeAt(t, filepath.Join(dir, n), data, localTime)
 			}
-			l, err = client.List(t.Context(), "nightly", []string{url + "?C=M;O=D"})
+			l, err = client.List(t.Context(), "nightly", Sources(url+"?C=M;O=D"))
 			if err != nil || len(l.Releases) != 2 || len(l.Unparsed) != 1 {
 				t.Fatalf("%+v, %v", l, err)
 			}
@@ -120,7 +120,7 @@ func BenchmarkListUnchanged(b *testing.B) {
 	index := indexServer(b, e.ServeHTTP)
 	client := testClient(b, nil)
 	for b.Loop() {
-		if l, err := client.List(b.Context(), "nightly", []string{index}); err != nil || len(l.Releases) != 5000 {
+		if l, err := client.List(b.Context(), "nightly", Sources(index)); err != nil || len(l.Releases) != 5000 {
 			b.Fatal(err)
 		}
 	}

@@ -67,7 +67,7 @@ func TestUnchangedIndexIsNotSentAgain(t *testing.T) {
 			client := testClient(t, nil)
 			check := func(n int) {
 				t.Helper()
-				l, err := client.List(t.Context(), "nightly", []string{index})
+				l, err := client.List(t.Context(), "nightly", Sources(index))
 				if err != nil || len(l.Releases) != n || l.Sources[0].Releases != n || l.Releases[0].Channel != "nightly" {
 					t.Errorf("%+v, %v, want %d releases", l, err, n)
 				}
@@ -101,7 +101,7 @@ func TestRememberedIndexExpires(t *testing.T) {
 	client := testClient(t, func(o *Options) { o.Now = func() time.Time { return now } })
 	for i, later := range []time.Duration{0, rememberFor - 1, 1, -time.Hour} {
 		now = now.Add(later)
-		if _, err := client.List(t.Context(), "nightly", []string{index}); err != nil {
+		if _, err := client.List(t.Context(), "nightly", Sources(index)); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
@@ -114,13 +114,13 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	e := &editable{body: "<html>login</html>", etag: `"same"`}
 	index := indexServer(t, e.ServeHTTP)
 	client := testClient(t, nil)
-	if _, err := client.List(t.Context(), "nightly", []string{index}); !isA[*LayoutError](err) {
+	if _, err := client.List(t.Context(), "nightly", Sources(index)); !isA[*LayoutError](err) {
 		t.Errorf("%v", err)
 	}
 	e.mu.Lock()
 	e.body = oneNight
 	e.mu.Unlock()
-	if l, err := client.List(t.Context(), "nightly", []string{index}); err != nil || len(l.Releases) != 1 {
+	if l, err := client.List(t.Context(), "nightly", Sources(index)); err != nil || len(l.Releases) != 1 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -140,12 +140,12 @@ func TestNotModifiedElsewhere(t *testing.T) {
 	client := testClient(t, nil)
 	for _, dir := range []string{"/a/", "/b/"} {
 		to = dir
-		l, err := client.List(t.Context(), "nightly", []string{index})
+		l, err := client.List(t.Context(), "nightly", Sources(index))
 		if err != nil || !strings.Contains(l.Releases[0].URL, dir) {
 			t.Errorf("%s: %+v, %v", dir, l, err)
 		}
 	}
-	if _, err := client.List(t.Context(), "nightly", []string{indexServer(t, status(304))}); !isA[*StatusError](err) {
+	if _, err := client.List(t.Context(), "nightly", Sources(indexServer(t, status(304)))); !isA[*StatusError](err) {
 		t.Errorf("304 to a first request: %v", err)
 	}
 }
@@ -155,7 +155,7 @@ func TestClientRemembersSoMany(t *testing.T) {
 	index := indexServer(t, e.ServeHTTP)
 	client := testClient(t, nil)
 	for i := range 3 * maxRemembered {
-		if _, err := client.List(t.Context(), "nightly", []string{fmt.Sprintf("%s%d/", index, i)}); err != nil {
+		if _, err := client.List(t.Context(), "nightly", Sources(fmt.Sprintf("%s%d/", index, i))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -73,7 +73,7 @@ func TestBucketPaging(t *testing.T) {
 					fmt.Fprint(w, bucketPage("", testName))
 				}
 			})
-			l, err := nightClient(t).List(t.Context(), "nightly", []string{index + c.query})
+			l, err := nightClient(t).List(t.Context(), "nightly", Sources(index+c.query))
 			if err != nil || len(l.Releases) != 1 || l.Releases[0].URL != index+testName || len(l.Unparsed) != 1 {
 				t.Fatalf("%+v, %v", l, err)
 			}
@@ -98,7 +98,7 @@ func TestBucketWithoutEnd(t *testing.T) {
 			index := indexServer(t, func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprint(w, bucketPage(`<IsTruncated>true</IsTruncated><NextContinuationToken>`+c.token(n.Add(1))+`</NextContinuationToken>`, testName))
 			})
-			_, err := nightClient(t).List(t.Context(), "nightly", []string{index})
+			_, err := nightClient(t).List(t.Context(), "nightly", Sources(index))
 			if !isA[*LayoutError](err) || !strings.Contains(err.Error(), c.says) || n.Load() != c.most {
 				t.Errorf("%d pages, error %v", n.Load(), err)
 			}
@@ -115,7 +115,7 @@ func TestBucketPageThatFails(t *testing.T) {
 		}
 		fmt.Fprint(w, bucketPage(`<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>`, testName))
 	})
-	if _, err := nightClient(t).List(t.Context(), "nightly", []string{index}); !isA[*StatusError](err) {
+	if _, err := nightClient(t).List(t.Context(), "nightly", Sources(index)); !isA[*StatusError](err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestBucketIsNotRememberedInPart(t *testing.T) {
 	})
 	client := nightClient(t)
 	for range 2 {
-		if l, err := client.List(t.Context(), "nightly", []string{index}); err != nil || len(l.Releases) != 2 || asked {
+		if l, err := client.List(t.Context(), "nightly", Sources(index)); err != nil || len(l.Releases) != 2 || asked {
 			t.Errorf("%+v, %v, asked %t", l, err, asked)
 		}
 	}

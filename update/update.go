@@ -46,7 +46,7 @@ type Install struct {
 
 // Channel is where the releases of a channel are listed.
 type Channel struct {
-	Indexes  []string
+	Indexes  []fetch.Source
 	Insecure bool // http:// from other machines is taken
 }
 

@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.o = Options{
 		Store:    st,
-		Channels: map[string]Channel{"nightly": {Indexes: []string{server.URL + demo.IndexPath}}},
+		Channels: map[string]Channel{"nightly": {Indexes: fetch.Sources(server.URL + demo.IndexPath)}},
 		Installs: []Install{{Target: "gfx1151", Channel: "nightly", Keep: 3}},
 		Policy:   Policy{Prefer: "version", StaleAfter: 96 * time.Hour},
 		Client: func(insecure bool, event func(fetch.Event)) (*fetch.Client, error) {

@@ -162,13 +162,13 @@ func (a *app) printList(l listing) error {
 	return w.Flush()
 }
 
-// indexes lists the URLs of a channel, and whether http:// is taken.
-func indexes(ch config.Channel) (urls []string, insecure bool) {
+// indexes lists the indexes of a channel, and whether http:// is taken.
+func indexes(ch config.Channel) (sources []fetch.Source, insecure bool) {
 	for _, ix := range ch.Indexes {
-		urls = append(urls, ix.URL)
+		sources = append(sources, fetch.Source{URL: ix.URL})
 		insecure = insecure || ix.Insecure
 	}
-	return urls, insecure
+	return sources, insecure
 }
 
 // fetchClient makes a client that downloads as the config says.
