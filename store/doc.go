@@ -4,7 +4,7 @@
 //
 //	ROOT/slots/CHANNEL-TARGET/current -> generations/VERSION
 //	ROOT/slots/CHANNEL-TARGET/generations/VERSION, VERSION-r2, …
-//	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, state.json, switch.lock}
+//	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, state.json, checks.json, switch.lock}
 //	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
 //	ROOT/spool/CHANNEL/FILENAME/
 //	ROOT/{ledger.jsonl, run.lock}
@@ -34,6 +34,11 @@
 //     damaged one is kept beside it; one of a newer program is refused.
 //   - TheLedgerOnlyGrows: lines are appended durably and never changed; a line
 //     torn by a power cut costs that line alone.
+//   - ALedgerInARepository: a Ledger may be a file of somebody's repository;
+//     nothing is left beside it, a link out of its directory is not followed,
+//     and what git and editors leave in it costs no line.
+//   - ChecksCanBeLost: what a server last said of what is installed is a
+//     courtesy; where it is damaged, it is asked again.
 //   - LinkTouchesOnlyItsOwn: /opt/rocm is set where nothing is or a link of
 //     ours; anything else is left and described.
 //   - UmaskIsIgnored: what root installs everybody can read.
