@@ -3,9 +3,14 @@ package gfx
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
-	"testing/fstest"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 )
+
+// known is what is compiled in.
+var known = New(amd.Builtin())
 
 // current is what AMD publishes for Linux in autumn 2026.
 var current = []string{
@@ -40,67 +45,67 @@ func TestResolve(t *testing.T) {
 		{"MI300X", current, Resolution{"gfx942", "gfx94X-dcgpu"}},
 		{"AMD Instinct MI300X", current, Resolution{"gfx942", "gfx94X-dcgpu"}},
 		{"Radeon VII", current, Resolution{"gfx906", "gfx906"}},
+		{" gfx1151\n", current, Resolution{"gfx1151", "gfx1151"}},
+		{"gfx 1100", current, Resolution{"gfx1100", "gfx110X-all"}},
+		{"gfx90a:sramecc+:xnack-", current, Resolution{"gfx90a", "gfx90a"}}, // as rocminfo prints it
+		{"amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-", current, Resolution{"gfx942", "gfx94X-dcgpu"}},
+		{"gfx110X-dgpu", []string{"gfx110X-all"}, Resolution{"gfx110X-all", "gfx110X-all"}},
+		{"gfx110X-all", []string{"gfx110X-dgpu"}, Resolution{"gfx110X-dgpu", "gfx110X-dgpu"}},
+		{"GFX120X-ALL", current, Resolution{"gfx120X-all", "gfx120X-all"}},
+		{"gfx103X-dgpu", current, Resolution{"gfx103X-all", "gfx103X-all"}},
+		{"gfx1033", current, Resolution{"gfx1033", "gfx103X-all"}},
+		{"Multi-Arch", current, Resolution{"multiarch", "multiarch"}},
+		{"RX7900XTX", current, Resolution{"gfx1100", "gfx110X-all"}},
+		{"Ryzen AI Max+ 395", current, Resolution{"gfx1151", "gfx1151"}},
+		{"Radeon 8060S", current, Resolution{"gfx1151", "gfx1151"}},
+		{"Instinct MI300X", current, Resolution{"gfx942", "gfx94X-dcgpu"}},
 	} {
-		got, err := Resolve(tt.asked, tt.published)
+		got, err := known.Resolve(tt.asked, tt.published)
 		if err != nil || got != tt.want {
 			t.Errorf("%s: %+v, %v", tt.asked, got, err)
 		}
 	}
-	for _, asked := range []string{"", "auto", "gfx", "gfx9999", "gfx11", "RTX 4090", "../gfx1151", "gfx1151 ; rm", "gfx115X-all", "gfx1103-tests"} {
-		if got, err := Resolve(asked, current); err == nil {
+	for _, asked := range []string{"", "auto", "gfx", "gfx9999", "gfx11", "RTX 4090", "../gfx1151", "gfx1151 ; rm", "gfx115X-all", "gfx1103-tests",
+		"gfx1151:debug", "gfx1100 gfx1101", "Radeon", "AMD", "RX", "Ryzen", "PRO", "rocm", "7", "x", strings.Repeat("gfx1151 ", 100)} {
+		if got, err := known.Resolve(asked, current); err == nil {
 			t.Errorf("%q resolved to %+v", asked, got)
 		}
 	}
 	// An APU is not served by the discrete GPUs' tarball.
 	for _, asked := range []string{"gfx1103", "gfx90c"} {
 		var unknown *UnknownError
-		if got, err := Resolve(asked, []string{"gfx110X-dgpu", "gfx90X-dcgpu"}); !errors.As(err, &unknown) {
+		if got, err := known.Resolve(asked, []string{"gfx110X-dgpu", "gfx90X-dcgpu"}); !errors.As(err, &unknown) {
 			t.Errorf("%s resolved to %+v, %v", asked, got, err)
 		}
 	}
 }
 
 func TestTargets(t *testing.T) {
-	if got := Targets("gfx120X-all"); !slices.Equal(got, []string{"gfx1200", "gfx1201"}) {
+	if got := known.Targets("gfx120X-all"); !slices.Equal(got, []string{"gfx1200", "gfx1201"}) {
 		t.Error(got)
 	}
-	if got := Targets("gfx1151"); !slices.Equal(got, []string{"gfx1151"}) {
+	if got := known.Targets("gfx1151"); !slices.Equal(got, []string{"gfx1151"}) {
 		t.Error(got)
 	}
-	if got := Targets("multiarch"); got != nil {
+	if got := known.Targets("multiarch"); got != nil {
 		t.Error(got)
-	}
-}
-
-func TestDetect(t *testing.T) {
-	node := func(version string) *fstest.MapFile {
-		return &fstest.MapFile{Data: []byte("simd_count 80\ngfx_target_version " + version + "\nlocation_id 1\n")}
-	}
-	sys := fstest.MapFS{
-		nodesDir + "/0/properties": node("0"), // the CPU
-		nodesDir + "/1/properties": node("110501"),
-		nodesDir + "/2/properties": node("90010"),
-		nodesDir + "/3/properties": node("90006"),
-		nodesDir + "/4/properties": node("90006"),
-		nodesDir + "/5/properties": {Data: []byte("gfx_target_version nonsense\n")},
-	}
-	got, err := Detect(sys)
-	if err != nil || !slices.Equal(got, []string{"gfx1151", "gfx906", "gfx90a"}) {
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, none := range []fstest.MapFS{{}, {nodesDir + "/0/properties": node("0")}} {
-		if got, err := Detect(none); !errors.Is(err, ErrNoGPU) {
-			t.Errorf("%v, %v", got, err)
-		}
 	}
 }
 
 func FuzzResolve(f *testing.F) {
 	f.Add("gfx110x")
 	f.Add("AMD Radeon RX 7900 XTX")
+	f.Add("AMD Ryzen 7 7840U w/ Radeon 780M Graphics")
+	f.Add("gfx90a:sramecc+:xnack-")
+	f.Add("gfx1154")
 	f.Fuzz(func(t *testing.T, asked string) {
-		if r, err := Resolve(asked, current); err == nil && !slices.Contains(current, r.Family) {
+		r, err := known.Resolve(asked, current)
+		if err == nil && !slices.Contains(current, r.Family) {
 			t.Fatalf("%q resolved to %+v, which is not published", asked, r)
+		}
+		var unknown *UnknownError
+		if errors.As(err, &unknown) && unknown.Nearest != nil && !slices.Contains(current, unknown.Nearest.Family) {
+			t.Fatalf("%q: %+v is offered, which is not published", asked, unknown.Nearest)
 		}
 	})
 }

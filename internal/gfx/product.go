@@ -1,0 +1,127 @@
+package gfx
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A productIndex finds the target of a product by what people write for it.
+// Two tables hold folded names: exact as the data has them but for fillers, and loose with
+// the words left out that people leave out. What would mean two targets when
+// loose is not in that one.
+type productIndex struct{ exact, loose map[string]string }
+
+func newProductIndex(products map[string]string) productIndex {
+	ix := productIndex{map[string]string{}, map[string]string{}}
+	ambiguous := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(products)) {
+		target := products[name]
+		spellings := foldings(name)
+		if len(spellings) == 0 {
+			continue
+		}
+		ix.exact[spellings[0]] = target
+		for _, s := range spellings {
+			if other, there := ix.loose[s]; there && other != target {
+				ambiguous[s] = true
+			}
+			ix.loose[s] = target
+		}
+	}
+	maps.DeleteFunc(ix.loose, func(s, _ string) bool { return ambiguous[s] })
+	return ix
+}
+
+// find returns the target of what was asked for: as a whole, or by the parts
+// of what a tool printed, such as "AMD Ryzen 7 7840U w/ Radeon 780M Graphics"
+// or "Navi 31 [Radeon RX 7900 XT/7900 XTX]", where they agree.
+func (ix productIndex) find(asked string) (target string, ok bool) {
+	if target, ok := ix.whole(asked); ok {
+		return target, true
+	}
+	found := map[string]bool{}
+	for _, part := range partRE.Split(noMarks(asked), -1) {
+		if t, ok := ix.whole(part); ok {
+			target = t
+			found[t] = true
+		}
+	}
+	return target, len(found) == 1
+}
+
+func (ix productIndex) whole(asked string) (target string, ok bool) {
+	spellings := foldings(asked)
+	if len(spellings) == 0 {
+		return "", false
+	}
+	if target, ok := ix.exact[spellings[0]]; ok {
+		return target, true
+	}
+	for _, s := range spellings {
+		if target, ok := ix.loose[s]; ok {
+			return target, true
+		}
+	}
+	return "", false
+}
+
+var (
+	partRE   = regexp.MustCompile(`[\[\]()]|(?i: w/ | with )`)
+	memoryRE = regexp.MustCompile(`^[0-9]+(gb|gib)$`)
+	marksRE  = regexp.MustCompile(`(?i)\((?:tm|r|c)\)|[™®]`)
+	coresRE  = regexp.MustCompile(`^[0-9]+-cores?$`)
+)
+
+// fillers are words that say nothing about which GPU it is, wherever they
+// stand; makes are words that say so little that people leave them out.
+var (
+	fillers = []string{"amd", "ati", "graphics", "gpu", "igpu", "dgpu", "apu", "accelerator", "processor", "series", "card", "with"}
+	makes   = []string{"radeon", "instinct", "pro"}
+)
+
+// brands are what a name may begin with, also without a space after it.
+var brands = []string{"amd", "radeon", "instinct", "pro", "rx", "ryzen", "ai"}
+
+// foldings returns the spellings of a name in lower case letters and digits,
+// from the strictest to the one that leaves out most: without fillers, then
+// without makes, then without each brand that it begins with. What is too
+// short to be a name, or has no digit once brands are gone, is no spelling.
+func foldings(name string) []string {
+	words := strings.Fields(strings.ToLower(noMarks(name)))
+	words = slices.DeleteFunc(words, func(w string) bool {
+		return slices.Contains(fillers, letters(w)) || memoryRE.MatchString(w) || coresRE.MatchString(w)
+	})
+	all := []string{letters(strings.Join(words, ""))}
+	words = slices.DeleteFunc(words, func(w string) bool { return slices.Contains(makes, letters(w)) })
+	s := letters(strings.Join(words, ""))
+	all = append(all, s)
+	for again := true; again; {
+		again = false
+		for _, b := range brands {
+			if rest, cut := strings.CutPrefix(s, b); cut {
+				s, again = rest, true
+				if strings.ContainsAny(s, "0123456789") {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Compact(all), func(s string) bool { return len(s) < 3 })
+}
+
+// noMarks drops the marks of a trade.
+func noMarks(s string) string {
+	return marksRE.ReplaceAllString(s, " ")
+}
+
+// letters keeps letters and digits of lower case ASCII.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, s)
+}
