@@ -3,7 +3,6 @@ package fetch
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 )
@@ -19,15 +18,29 @@ const (
 
 // Options are the settings of a Client. The zero Options are good ones.
 type Options struct {
-	// HTTP is the client to use; nil is a guarded default: HTTP/1.1, so that
-	// parallel segments are parallel connections, proxy from the environment,
-	// no transparent compression, time limits on everything but the whole
-	// transfer. The rules for redirects hold for any client.
+	// HTTP is the client to use; nil is a guarded default: HTTP/2 for small
+	// requests where it is offered, HTTP/1.1 for segments, so that parallel
+	// segments are parallel connections, proxy from the environment, no
+	// transparent compression, time limits on everything but the whole
+	// transfer. The rules for redirects hold for any client. A Source with a
+	// CAFile or a ClientCert needs a Transport that is an *http.Transport, or nil.
 	HTTP *http.Client
-	// UserAgent is sent with every request; "" is DefaultUserAgent.
+	// UserAgent is sent with every request, unless a HeadersFile has another;
+	// "" is DefaultUserAgent.
 	UserAgent string
-	// Insecure allows http:// to hosts other than loopback.
+	// Insecure allows http:// to hosts other than loopback, whatever the
+	// Source says.
 	Insecure bool
+	// Sources have settings that hold for their origins, for who downloads
+	// from them without List, which knows those that it is given. They are
+	// not listed.
+	Sources []Source
+	// CacheDir is a directory for what List read last, so that another
+	// process asks only for what is new; it is created when something is kept.
+	// "" keeps it in memory alone. It must be this user's own: files that
+	// others could write are not read. What goes wrong there is an event at
+	// most, and the index is asked for in full.
+	CacheDir string
 	// Connections is how many segments are fetched at once; 0 is DefaultConnections.
 	Connections int
 	// Retries is how often one segment or page is tried again; 0 is
@@ -69,17 +82,18 @@ type Event struct {
 // Client reads indexes and downloads releases. It is safe for concurrent use.
 type Client struct {
 	opts    Options
-	http    *http.Client
+	doors   doors // for hosts that need no TLS settings of their own
 	limiter *limiter
 	pause   time.Duration // before the first retry
 
 	eventMu sync.Mutex
 
-	authMu sync.Mutex
-	auth   map[string]*url.Userinfo // by scheme and host, as List found them in the URLs of indexes
+	sitesMu sync.Mutex
+	sites   []*site // what the hosts of indexes need
 
 	readMu sync.Mutex
-	read   map[string]remembered // by URL: what List read last
+	read   map[string]remembered // by pageKey: what List read last
+	cache  pageCache
 }
 
 // New returns a Client. It fails on options that have no meaning.
@@ -96,8 +110,13 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{opts: o, pause: time.Second, auth: map[string]*url.Userinfo{}, read: map[string]remembered{}}
-	c.http = guardClient(o)
+	c := &Client{opts: o, pause: time.Second, read: map[string]remembered{}, cache: pageCache{dir: o.CacheDir}}
+	own, err := c.newDoors(nil)
+	if err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
+	}
+	c.doors = *own
+	c.register(o.Sources...)
 	if o.RateLimit > 0 {
 		c.limiter = &limiter{perSecond: float64(o.RateLimit)}
 	}

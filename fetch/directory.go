@@ -88,5 +88,5 @@ func (p *page) entry(root *os.Root, e fs.DirEntry, now time.Time) {
 		return
 	}
 	u := url.URL{Scheme: "file", Path: filepath.Join(root.Name(), e.Name())}
-	p.put(e.Name(), u.String(), info.ModTime().Truncate(time.Microsecond), now)
+	p.put(e.Name(), u.String(), info.ModTime().Truncate(time.Microsecond), info.Size(), now)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,7 @@ type Download struct {
 	err      error      // why there is no more to come
 	poisoned bool       // what the spool holds is not a tarball
 	closed   bool
+	checked  []string // what the stream was checked against, when it has ended
 
 	reader reader
 
@@ -69,7 +71,8 @@ type Object struct {
 	LastModified time.Time
 }
 
-// Stat asks what there is to download, without downloading it.
+// Stat asks what there is to download, without downloading it. Of what was
+// deleted, or never was there, IsGone reports that of the error.
 func (c *Client) Stat(ctx context.Context, rel release.Release) (Object, error) {
 	u, err := c.parseURL(rel.URL)
 	if err != nil {
@@ -127,6 +130,7 @@ func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*D
 func newDownload(c *Client, name string, o *object, sp *spool, kept []bool) *Download {
 	d := &Download{client: c, name: name, object: o, spool: sp, segments: make([]segment, len(kept)), joined: make(chan struct{})}
 	d.changed = sync.NewCond(&d.mu)
+	d.reader.etag = newETagCheck(o.size, o.etag)
 	for i := range d.segments {
 		seg := &d.segments[i]
 		seg.off, seg.size = int64(i)*sp.state.PartSize, sp.segmentSize(i)
@@ -270,6 +274,16 @@ func (d *Download) LastModified() time.Time { return d.object.lastModified() }
 // Resumed returns how many bytes an earlier run had left on disk.
 func (d *Download) Resumed() int64 { return d.resumed }
 
+// Checked returns what the bytes were checked against on their way, in words:
+// the length that the server stated, and the ETag, if it could be recomputed.
+// It is nil until Read has returned io.EOF. It says nothing of digests: those
+// are for whoever hashes the stream.
+func (d *Download) Checked() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.checked)
+}
+
 // errClosed is what a Read after, or during, Close returns.
 var errClosed = errors.New("the download was closed")
 
@@ -291,9 +305,7 @@ func (d *Download) shut() error {
 	d.mu.Unlock()
 	d.cancel(errClosed)
 	<-d.joined
-	if d.client.opts.HTTP == nil {
-		d.client.http.CloseIdleConnections()
-	}
+	d.client.closeIdle()
 	err := d.reader.close()
 	d.mu.Lock()
 	poisoned := d.poisoned

@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,6 +37,9 @@ func (e *StatusError) Error() string {
 		// AMD's hosts answer 403 for what does not exist, some of them 404.
 		return fmt.Sprintf("%s is absent or moved (HTTP %d)", e.URL, e.Code)
 	}
+	if e.Code == http.StatusUnauthorized {
+		return fmt.Sprintf("%s asks for credentials, or refuses those that it got (HTTP %d); headers_file of its index can hold them", e.URL, e.Code)
+	}
 	s := fmt.Sprintf("%s answered HTTP %d %s", e.URL, e.Code, http.StatusText(e.Code))
 	if e.RetryAfter > 0 {
 		s += fmt.Sprintf(" and asks to wait %s", e.RetryAfter.Round(time.Second))
@@ -46,6 +50,13 @@ func (e *StatusError) Error() string {
 // Gone reports whether the status says that there is no such page or file.
 func (e *StatusError) Gone() bool {
 	return e.Code == http.StatusForbidden || e.Code == http.StatusNotFound || e.Code == http.StatusGone
+}
+
+// IsGone reports whether an error says that there is no such page or file,
+// on a server (StatusError.Gone) or in a directory.
+func IsGone(err error) bool {
+	status, ok := errors.AsType[*StatusError](err)
+	return ok && status.Gone() || errors.Is(err, fs.ErrNotExist)
 }
 
 func (e *StatusError) transient() bool {

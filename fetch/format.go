@@ -35,16 +35,18 @@ type page struct {
 	refused  int // references to another host or directory
 }
 
-// put takes one name. t is when the index says that it was uploaded.
-func (p *page) put(name, fileURL string, t, now time.Time) {
+// put takes one name. t is when the index says that it was uploaded, size
+// how many bytes it has, 0 if the index does not say.
+func (p *page) put(name, fileURL string, t time.Time, size int64, now time.Time) {
 	n, err := release.ParseName(name)
 	if err != nil {
 		p.unparsed = append(p.unparsed, printable([]byte(name)))
 		return
 	}
 	p.releases = append(p.releases, release.Release{
-		Name: name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests,
-		URL: fileURL, MTime: plausible(t, now),
+		Name: name, Family: n.Family, Version: n.Version, Platform: n.Platform,
+		Variant: n.Variant, Tests: n.Tests, Archive: n.Archive,
+		URL: fileURL, MTime: plausible(t, now), Size: max(0, size),
 	})
 }
 
@@ -85,6 +87,9 @@ func (p *page) known(base *url.URL) error {
 // the names is known is to be asked of all pages together. Its errors are
 // *LayoutError.
 func parseIndex(body []byte, base *url.URL, now time.Time) (*page, *cursor, error) {
+	if isUTF16(body) {
+		return nil, nil, &LayoutError{URL: redactURL(base), Reason: "it is written in UTF-16, not in UTF-8"}
+	}
 	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
 	var p *page
 	var err error
@@ -104,6 +109,13 @@ func parseIndex(body []byte, base *url.URL, now time.Time) (*page, *cursor, erro
 		return nil, nil, err
 	}
 	return p, nil, nil
+}
+
+// isUTF16 knows the text encoding by its mark, or by the zero bytes that
+// ASCII has in it.
+func isUTF16(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("\xff\xfe")) || bytes.HasPrefix(body, []byte("\xfe\xff")) ||
+		bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0
 }
 
 // xmlRoot returns the name of the outermost element of an XML document, "" if
@@ -127,7 +139,7 @@ func xmlRoot(body []byte) string {
 // plausible returns t in UTC, or the zero time, which no minimum age admits,
 // if it cannot be the time of an upload.
 func plausible(t, now time.Time) time.Time {
-	if t.Year() < 2015 || t.After(now.Add(24*time.Hour)) {
+	if t.Year() < 2015 || t.After(now.Add(maxAhead)) {
 		return time.Time{}
 	}
 	return t.UTC()

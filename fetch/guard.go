@@ -12,68 +12,9 @@ import (
 	"time"
 )
 
-// maxRedirects is how often one request may be sent elsewhere.
-const maxRedirects = 5
-
 // maxRetryAfter is the longest wait that a server may ask for. A hostile or
 // broken one would otherwise stop a nightly run for ever.
 const maxRetryAfter = 10 * time.Minute
-
-// guardClient returns the client of o with the rules for redirects set.
-func guardClient(o Options) *http.Client {
-	var c http.Client
-	if o.HTTP != nil {
-		c = *o.HTTP
-	} else {
-		c.Transport = defaultTransport(o.IdleTimeout, o.Connections)
-	}
-	next := c.CheckRedirect
-	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if err := checkRedirect(req, via, o.Insecure); err != nil {
-			return err
-		}
-		if next != nil {
-			return next(req, via)
-		}
-		return nil
-	}
-	return &c
-}
-
-// defaultTransport speaks HTTP/1.1 only: segments multiplexed over one HTTP/2
-// connection share one congestion window and one stall.
-func defaultTransport(idle time.Duration, connections int) *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	dialer := &net.Dialer{Timeout: min(idle, 30*time.Second), KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
-		Protocols:              protocols,
-		TLSHandshakeTimeout:    min(idle, 30*time.Second),
-		ResponseHeaderTimeout:  idle,
-		IdleConnTimeout:        90 * time.Second,
-		MaxIdleConnsPerHost:    connections,
-		MaxResponseHeaderBytes: 256 << 10,
-		ReadBufferSize:         64 << 10,
-		DisableCompression:     true,
-	}
-}
-
-// checkRedirect allows a redirect that stays on TLS, or on its host.
-func checkRedirect(req *http.Request, via []*http.Request, insecure bool) error {
-	if len(via) > maxRedirects {
-		return &InsecureError{URL: redactURL(req.URL), Reason: fmt.Sprintf("more than %d redirects", maxRedirects)}
-	}
-	from := via[len(via)-1].URL
-	if from.Scheme == "https" && req.URL.Scheme != "https" {
-		return &InsecureError{URL: redactURL(req.URL), Reason: "a redirect from https to " + req.URL.Scheme}
-	}
-	if req.URL.Scheme != "https" && req.URL.Host != from.Host {
-		return &InsecureError{URL: redactURL(req.URL), Reason: "a redirect to another host without https"}
-	}
-	return checkURL(req.URL, insecure)
-}
 
 // checkURL allows https, and http where nobody can listen in. It never allows
 // file, which only a user may name (parseURL): no server may lead there.
@@ -106,52 +47,17 @@ func (c *Client) parseURL(raw string) (*url.URL, error) {
 	if isFile(u) {
 		return u, checkFileURL(u)
 	}
-	return u, checkURL(u, c.opts.Insecure)
-}
-
-// keepAuth remembers the credentials of an index's URL for the tarballs of
-// the same host, so that no Release has to carry them.
-func (c *Client) keepAuth(u *url.URL) {
-	if u.User == nil {
-		return
-	}
-	c.authMu.Lock()
-	defer c.authMu.Unlock()
-	c.auth[u.Scheme+"://"+u.Host] = u.User
-}
-
-func (c *Client) withAuth(u *url.URL) *url.URL {
-	c.authMu.Lock()
-	defer c.authMu.Unlock()
-	user := c.auth[u.Scheme+"://"+u.Host]
-	if u.User != nil || user == nil {
-		return u
-	}
-	v := *u
-	v.User = user
-	return &v
+	return u, checkURL(u, c.opts.Insecure || c.site(u).Insecure)
 }
 
 // send makes one request. The body of the answer, and the wait for it, end
 // with an *IdleError when nothing arrives for the idle timeout. Bytes are
 // asked for, and refused, as they are: see EncodingError.
-func (c *Client) send(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, l lane, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, method, c.withAuth(u).String(), nil)
-	if err != nil {
-		cancel(nil)
-		return nil, fmt.Errorf("make request for %s: %w", redactURL(u), redactError(err))
-	}
-	for k, v := range header {
-		req.Header[k] = v
-	}
-	req.Header.Set("User-Agent", c.opts.UserAgent)
-	// Set by hand so that no transport asks for gzip and inflates it unseen.
-	req.Header.Set("Accept-Encoding", "identity")
-
 	idle := c.opts.IdleTimeout
 	timer := time.AfterFunc(idle, func() { cancel(&IdleError{After: idle}) })
-	resp, err := c.http.Do(req)
+	resp, err := c.follow(ctx, l, method, u, header)
 	timer.Stop()
 	if err != nil {
 		err = fmt.Errorf("%s %s: %w", strings.ToLower(method), redactURL(u), idleCause(ctx, redactError(err)))

@@ -2,9 +2,7 @@ package fetch
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
-	"time"
 )
 
 // resolve returns the name and the URL of the file that href leads to; "" if
@@ -74,35 +72,4 @@ func port(u *url.URL) string {
 		return "443"
 	}
 	return "80"
-}
-
-// timeRE finds what nginx (30-Sep-2026 03:14), Apache (2026-09-30 03:14) and
-// programs (ISO 8601) write beside a file.
-var timeRE = regexp.MustCompile(`\b(?:(\d{2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})(:\d{2})?|(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?)?(?: ?(Z|UTC|GMT)| ?([+-]\d{2}):?(\d{2}))?)`)
-
-// findTime returns the first time in text, or the zero time. A time without a
-// zone is taken as UTC: nginx means that unless told otherwise; Apache means
-// its own zone, and does not say which.
-func findTime(text []byte) time.Time {
-	m := timeRE.FindSubmatch(text)
-	if m == nil {
-		return time.Time{}
-	}
-	layout, s := "02-Jan-2006 15:04", string(m[1])
-	seconds := string(m[2])
-	if s == "" {
-		layout, s = "2006-01-02 15:04", string(m[3])+" "+string(m[4])
-		seconds = string(m[5])
-	}
-	if seconds != "" {
-		layout, s = layout+":05", s+seconds
-	}
-	if len(m[7]) > 0 {
-		layout, s = layout+" -0700", s+" "+string(m[7])+string(m[8])
-	}
-	t, err := time.Parse(layout, s)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -8,24 +8,25 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // fileEntry is one element of a list of files, in AMD's page or in a JSON
 // document. Its fields are kept raw: a bad one spoils its entry, not the
-// page. Others, such as a size, are ignored: the server that has the file
-// tells that with more authority.
+// page. Others are ignored.
 type fileEntry struct {
 	Name  json.RawMessage `json:"name"`
 	Type  json.RawMessage `json:"type"`  // "directory" in nginx's autoindex_format json
 	MTime json.RawMessage `json:"mtime"` // seconds since 1970, with a fraction; or a string, see parseMTime
+	Size  json.RawMessage `json:"size"`  // bytes; optional
 }
 
 // parseArray reads a JSON document that is one array of entries.
 func parseArray(body []byte, base *url.URL, now time.Time) (*page, error) {
 	text := string(body)
-	raws, end, err := decodeArray(text)
+	raws, end, err := decodeArray(text, false)
 	if err == nil && strings.TrimSpace(text[end:]) != "" {
 		err = fmt.Errorf("something follows its list of files: %q", printable([]byte(text[end:])))
 	}
@@ -67,14 +68,18 @@ func decodeLines(text string) ([]json.RawMessage, error) {
 }
 
 // decodeArray reads the JSON array at the start of text, and says where it
-// ends: in AMD's page, the rest of the script follows.
-func decodeArray(text string) ([]json.RawMessage, int64, error) {
+// ends: in AMD's page, the rest of the script follows. In a script, a comma
+// may follow the last element.
+func decodeArray(text string, script bool) ([]json.RawMessage, int64, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	if _, err := dec.Token(); err != nil {
 		return nil, 0, fmt.Errorf("its list of files cannot be read: %w", err)
 	}
 	raws := []json.RawMessage{}
 	for dec.More() {
+		if end := dec.InputOffset(); script && len(raws) > 0 && endsWithComma(text[end:]) {
+			return raws, end, nil
+		}
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, 0, fmt.Errorf("its list of files cannot be read after %d entries: %w", len(raws), err)
@@ -89,6 +94,12 @@ func decodeArray(text string) ([]json.RawMessage, int64, error) {
 	return raws, dec.InputOffset(), nil
 }
 
+func endsWithComma(rest string) bool {
+	const space = " \t\r\n"
+	after, comma := strings.CutPrefix(strings.TrimLeft(rest, space), ",")
+	return comma && strings.HasPrefix(strings.TrimLeft(after, space), "]")
+}
+
 func tooMany() error { return fmt.Errorf("its list of files has more than %d entries", maxFiles) }
 
 // add takes one element of a list of files at base.
@@ -99,27 +110,62 @@ func (p *page) add(raw json.RawMessage, base *url.URL, now time.Time) {
 		p.unparsed = append(p.unparsed, printable(raw))
 		return
 	}
-	if json.Unmarshal(e.Type, &kind) == nil && kind == "directory" {
+	if len(e.Type) > 0 && json.Unmarshal(e.Type, &kind) == nil && kind == "directory" {
 		return
 	}
-	p.put(name, fileURL(base, name), parseMTime(e.MTime, now), now)
+	p.put(name, fileURL(base, name), parseMTime(e.MTime, now), parseSize(e.Size), now)
+}
+
+// parseSize reads a number of bytes; 0 is what is none.
+func parseSize(raw json.RawMessage) int64 {
+	n, ok := number(raw) // exact to 2^53, and some write 12.0
+	if !ok || n < 0 || n > 1<<53 || n != math.Trunc(n) {
+		return 0
+	}
+	return int64(n)
+}
+
+// number reads a JSON number that a decoder has accepted; nothing else that
+// is JSON reads as one.
+func number(raw json.RawMessage) (float64, bool) {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	return n, err == nil
 }
 
 // parseMTime reads seconds since 1970, or a string as RFC 3339 or HTTP
 // (nginx's autoindex_format json) write times. What is missing or cannot be
 // the time of an upload is the zero time.
 func parseMTime(raw json.RawMessage, now time.Time) time.Time {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && text != "" {
-		t, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t, _ = http.ParseTime(text) // the zero time if it is neither
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return time.Time{}
 		}
-		return plausible(t, now)
+		return plausible(parseTimeText(text), now)
 	}
-	var sec *float64
-	if json.Unmarshal(raw, &sec) != nil || sec == nil || math.Abs(*sec) > 1e11 {
+	sec, ok := number(raw)
+	if !ok || math.Abs(sec) > 1e11 {
 		return time.Time{}
 	}
-	return plausible(time.UnixMicro(int64(math.Round(*sec*1e6))), now)
+	return plausible(time.UnixMicro(int64(math.Round(sec*1e6))), now)
+}
+
+// parseTimeText reads a time that says its zone; it returns the zero time if
+// text is none. RFC 3339 allows t, z and, between date and time, a space.
+func parseTimeText(text string) time.Time {
+	text = strings.TrimSpace(text)
+	if len(text) > len("2006-01-02") && strings.ContainsRune("tT ", rune(text[len("2006-01-02")])) {
+		iso := text[:len("2006-01-02")] + "T" + strings.ToUpper(text[len("2006-01-02T"):])
+		if t, err := time.Parse(time.RFC3339, iso); err == nil {
+			return t
+		}
+	}
+	if t, err := time.Parse(time.RFC1123Z, text); err == nil { // what mail writes
+		return t
+	}
+	t, _ := http.ParseTime(text)
+	return t
 }

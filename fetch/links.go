@@ -18,6 +18,8 @@ type link struct {
 	url   string
 	label string    // its text
 	mtime time.Time // what the text beside it says; zero if nothing
+	size  int64     // bytes, if the text says them all; 0 if not
+	early time.Time // what the text before it on its line says
 }
 
 // parseLinks reads a directory listing as web servers write it: nginx,
@@ -36,7 +38,7 @@ func parseLinks(doc *goquery.Document, body []byte, base *url.URL, now time.Time
 		i, again := at[l.name]
 		if !again {
 			i = len(p.releases)
-			if p.put(l.name, l.url, l.mtime, now); len(p.releases) == i {
+			if p.put(l.name, l.url, l.mtime, l.size, now); len(p.releases) == i {
 				i = -1
 			}
 			at[l.name] = i
@@ -45,7 +47,7 @@ func parseLinks(doc *goquery.Document, body []byte, base *url.URL, now time.Time
 			continue
 		}
 		if r := &p.releases[i]; r.MTime.IsZero() { // an icon that is a link too comes first
-			r.MTime = plausible(l.mtime, now)
+			r.MTime, r.Size = plausible(l.mtime, now), l.size
 		}
 		named = named || isLabel(l.label, l.name)
 	}
@@ -59,11 +61,12 @@ func parseLinks(doc *goquery.Document, body []byte, base *url.URL, now time.Time
 }
 
 func isIndexOf(doc *goquery.Document) bool {
-	const says = "index of"
 	for _, selector := range []string{"title", "h1"} {
 		text := strings.TrimSpace(doc.Find(selector).First().Text())
-		if len(text) >= len(says) && strings.EqualFold(text[:len(says)], says) {
-			return true
+		for _, says := range []string{"index of", "directory listing for"} { // the latter is Python's
+			if len(text) >= len(says) && strings.EqualFold(text[:len(says)], says) {
+				return true
+			}
 		}
 	}
 	return false
@@ -88,12 +91,26 @@ func isLabel(text, name string) bool {
 // writes listings does.
 func cutOff(body []byte) string {
 	lower := bytes.ToLower(body)
-	for _, tag := range []string{"html", "table", "pre"} {
-		if bytes.Contains(lower, []byte("<"+tag)) && !bytes.Contains(lower, []byte("</"+tag)) {
+	for _, tag := range []string{"html", "body", "table", "tbody", "pre", "ul", "ol"} {
+		if lastTag(lower, "<"+tag) > lastTag(lower, "</"+tag) {
 			return tag
 		}
 	}
 	return ""
+}
+
+// lastTag returns where a tag begins for the last time, -1 if it does not.
+func lastTag(lower []byte, tag string) int {
+	for end := len(lower); ; {
+		at := bytes.LastIndex(lower[:end], []byte(tag))
+		if at < 0 {
+			return -1
+		}
+		if after := at + len(tag); after < len(lower) && bytes.IndexByte([]byte("> \t\r\n/"), lower[after]) >= 0 {
+			return at
+		}
+		end = at + len(tag) - 1
+	}
 }
 
 // linkScan collects the links of a page in one pass.
@@ -105,7 +122,10 @@ type linkScan struct {
 	refused int
 
 	current int         // the link that text belongs to; -1 is none
-	beside  boundedText // what stands behind the current link
+	beside  boundedText // what stands behind the current link, in a pre element on its line
+	before  boundedText // what stands before the first link of a line of a pre element
+	begun   bool        // a link of this line was seen
+	pre     bool        // lines are lines
 	row     int         // the first link of the table row or list item; -1 outside of one
 	rowText boundedText // what stands in the row beside its links
 }
@@ -136,8 +156,17 @@ func newLinkScan(doc *goquery.Document, base *url.URL) *linkScan {
 	if !strings.HasSuffix(dir, "/") {
 		s.dirs = append(s.dirs, normalDir(dir+"/")) // served without the redirect to the slash
 	}
+	for _, d := range s.dirs {
+		if prefix, at, nexus := strings.Cut(d, nexusBrowse); nexus {
+			s.dirs = append(s.dirs, prefix+"/repository/"+at)
+		}
+	}
 	return s
 }
+
+// nexusBrowse is where a Nexus lists a repository; its files are at
+// /repository/ of the same host.
+const nexusBrowse = "/service/rest/repository/browse/"
 
 // scan visits the document in its order. (What the nodes are, their DataAtom
 // says: it is 0 for text, and for comments, which do no harm.)
@@ -165,8 +194,11 @@ func (s *linkScan) scan(doc *goquery.Document) {
 		case isRow(tag):
 			s.endRow()
 			s.row = len(s.links)
+		case tag == "td":
+			s.text(" ", false) // what stands in two cells is two words
 		case isBlock(tag):
-			s.endLink()
+			s.endLine()
+			s.pre = tag == "pre"
 		}
 		if n.FirstChild != nil {
 			n = n.FirstChild
@@ -179,7 +211,8 @@ func (s *linkScan) scan(doc *goquery.Document) {
 			if tag := n.DataAtom.String(); isRow(tag) {
 				s.endRow()
 			} else if isBlock(tag) {
-				s.endLink()
+				s.endLine()
+				s.pre = false
 			}
 			if n.NextSibling != nil {
 				n = n.NextSibling
@@ -197,7 +230,7 @@ func isRow(tag string) bool { return tag == "tr" || tag == "li" }
 // on this side.
 func isBlock(tag string) bool {
 	switch tag {
-	case "pre", "table", "ul", "ol", "hr", "address", "footer":
+	case "pre", "table", "ul", "ol", "hr", "br", "address", "footer":
 		return true
 	}
 	return false
@@ -209,28 +242,58 @@ func (s *linkScan) text(text string, label bool) {
 		l := &s.links[s.current]
 		l.label += text[:min(len(text), maxBeside-len(l.label))]
 	case !label:
-		if s.current >= 0 {
-			s.beside.write(text)
-		}
 		if s.row >= 0 {
 			s.rowText.write(text)
 		}
+		for s.pre {
+			line, rest, more := strings.Cut(text, "\n")
+			if text = line; !more {
+				break
+			}
+			s.outside(line)
+			s.endLine()
+			text = rest
+		}
+		s.outside(text)
 	}
+}
+
+// outside takes text of no link, of one line.
+func (s *linkScan) outside(text string) {
+	if s.current >= 0 {
+		s.beside.write(text)
+	}
+	if s.pre && !s.begun {
+		s.before.write(text)
+	}
+}
+
+// endLine ends what text beside a link is about.
+func (s *linkScan) endLine() {
+	s.endLink()
+	s.before.reset()
+	s.begun = false
 }
 
 // begin takes a link, if it is one to a file of this directory.
 func (s *linkScan) begin(href string) {
 	s.endLink()
 	if name, u := s.resolve(strings.TrimSpace(href)); u != "" {
+		early, _ := findTime(s.before.text)
 		s.current = len(s.links)
-		s.links = append(s.links, link{name: name, url: u})
+		s.links = append(s.links, link{name: name, url: u, early: early})
+		s.before.reset()
+		s.begun = true
 	}
 }
 
 func (s *linkScan) endLink() {
 	if s.current >= 0 {
 		l := &s.links[s.current]
-		l.label, l.mtime = strings.TrimSpace(l.label), findTime(s.beside.text)
+		l.label = strings.TrimSpace(l.label)
+		if l.mtime, l.size = findTime(s.beside.text); l.mtime.IsZero() {
+			l.mtime = l.early
+		}
 	}
 	s.current = -1
 	s.beside.reset()
@@ -239,7 +302,7 @@ func (s *linkScan) endLink() {
 // endRow gives the time in a row to its tarball, if it has but one: the
 // column of times may stand before that of names.
 func (s *linkScan) endRow() {
-	s.endLink()
+	s.endLine()
 	if s.row >= 0 {
 		names := map[string]bool{}
 		for _, l := range s.links[s.row:] {
@@ -249,7 +312,7 @@ func (s *linkScan) endRow() {
 		}
 		for i := s.row; i < len(s.links) && len(names) == 1; i++ {
 			if l := &s.links[i]; l.mtime.IsZero() {
-				l.mtime = findTime(s.rowText.text)
+				l.mtime, l.size = findTime(s.rowText.text)
 			}
 		}
 	}

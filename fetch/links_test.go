@@ -23,6 +23,10 @@ func TestLinksThatAreFollowed(t *testing.T) {
 		{"plus, escaped", "https://h/d/", strings.ReplaceAll(nameBKC, "+", "%2b"), "https://h/d/" + strings.ReplaceAll(nameBKC, "+", "%2B"), 0},
 		{"directory escaped otherwise", "https://h/a%7Eb/", "/a~b/" + testName, "https://h/a~b/" + testName, 0},
 		{"password in the page's URL", "https://u:secret@h/d/", testName, "https://h/d/" + testName, 0},
+		{"a Nexus", "https://h/service/rest/repository/browse/raw/d/", "https://h/repository/raw/d/" + testName, "https://h/repository/raw/d/" + testName, 0},
+		{"a Nexus below a path", "https://h/nx/service/rest/repository/browse/raw/d/", "/nx/repository/raw/d/" + nameBKC, "https://h/nx/repository/raw/d/" + strings.ReplaceAll(nameBKC, "+", "%2B"), 0},
+		{"another repository of a Nexus", "https://h/service/rest/repository/browse/raw/d/", "https://h/repository/other/d/" + testName, "", 1},
+		{"another Nexus", "https://h/service/rest/repository/browse/raw/d/", "https://g/repository/raw/d/" + testName, "", 1},
 		{"another host", "https://h/d/", "https://g/d/" + testName, "", 1},
 		{"another host, same scheme", "https://h/d/", "//g/d/" + testName, "", 1},
 		{"another port", "https://h/d/", "https://h:8443/d/" + testName, "", 1},
@@ -92,30 +96,42 @@ func TestTimeBesideALink(t *testing.T) {
 		html string
 		want time.Time
 	}{
-		"nginx":              {a + "  30-Sep-2026 03:14    12", at(3, 14, 0)},
-		"Apache":             {a + " 2026-09-30 03:14  1.7G", at(3, 14, 0)},
-		"seconds":            {a + " 2026-09-30 03:14:22", at(3, 14, 22)},
-		"old Apache":         {a + " 30-Sep-2026 03:14:22", at(3, 14, 22)},
-		"ISO 8601":           {a + " 2026-09-30T03:14:22Z", at(3, 14, 22)},
-		"fraction":           {a + " 2026-09-30T03:14:22.500Z", at(3, 14, 22).Add(time.Second / 2)},
-		"zone":               {a + " 2026-09-30T05:14:22+02:00", at(3, 14, 22)},
-		"zone behind space":  {a + " 2026-09-29 22:14:22 -0500", at(3, 14, 22)},
-		"time element":       {a + ` <time datetime="2026-09-30T03:14:22Z">yesterday</time>`, at(3, 14, 22)},
-		"own element":        {a + ` <relative-time datetime="2026-09-30T03:14:22Z">yesterday</relative-time>`, at(3, 14, 22)},
-		"column before":      {`<tr><td>2026-09-30 03:14<td>` + a + `</tr>`, at(3, 14, 0)},
-		"signature beside":   {`<ul><li>` + a + ` <a href="x.sig">sig</a> 2026-09-30 03:14</ul>`, at(3, 14, 0)},
-		"size only":          {a + " 1794376103", time.Time{}},
-		"date only":          {a + " 2026-09-30", time.Time{}},
-		"no such day":        {a + " 2026-09-31 03:14", time.Time{}},
-		"future":             {a + " 2036-09-30 03:14", time.Time{}},
-		"of the next link":   {a + " " + other + " 2026-09-30 03:14", time.Time{}},
-		"of the next row":    {`<li>` + a + `<li>` + other + ` 2026-09-30 03:14`, time.Time{}},
-		"of two in a row":    {`<li>2026-09-30 03:14 ` + other + a + `</li>`, time.Time{}},
-		"of the page":        {`<p>Generated 2026-09-30 03:14</p>` + a + `<hr>Generated 2026-09-30 03:14`, time.Time{}},
-		"behind the list":    {`<ul><li>` + a + `</li></ul> 2026-09-30 03:14`, time.Time{}},
-		"in a script":        {a + `<script>"2026-09-30 03:14"</script>`, time.Time{}},
-		"too far behind":     {a + strings.Repeat(" ", maxBeside) + "2026-09-30 03:14", time.Time{}},
-		"icon is a link too": {`<a href="` + testName + `"><img></a> ` + a + " 2026-09-30 03:14", at(3, 14, 0)},
+		"nginx":                {a + "  30-Sep-2026 03:14    12", at(3, 14, 0)},
+		"Apache":               {a + " 2026-09-30 03:14  1.7G", at(3, 14, 0)},
+		"before the link":      {"<pre>2026-09-30 03:14:22 12 " + a + "\n2026-09-01 01:01:01 12 " + other + "\n</pre>", at(3, 14, 22)},
+		"before, one for all":  {"<pre>2026-09-01 01:01:01 12 " + other + " " + a + "\n2026-09-01 01:01:01 12 </pre>", time.Time{}},
+		"before, after breaks": {"<pre>2026-09-30 03:14:22 12 " + a + "<br>2026-09-01 01:01:01 12 " + other + "<br></pre>", at(3, 14, 22)},
+		"on the next line":     {"<pre>" + a + "\n2026-09-30 03:14:22</pre>", time.Time{}},
+		"lighttpd":             {a + " 2026-Sep-30 03:14:22 1.6G", at(3, 14, 22)},
+		"fancyindex":           {a + " 1.6 GiB 2026-Sep-30 03:14", at(3, 14, 0)},
+		"HTTP":                 {a + " Wed, 30 Sep 2026 03:14:22 GMT", at(3, 14, 22)},
+		"mail":                 {a + " Wed, 30 Sep 2026 05:14:22 +0200", at(3, 14, 22)},
+		"Nexus":                {a + " Wed Sep 30 03:14:22 UTC 2026 12", at(3, 14, 22)},
+		"Nexus, some zone":     {a + " Wed Sep 30 03:14:22 IST 2026 12", time.Time{}},
+		"month of no name":     {a + " 2026-Foo-30 03:14:22", time.Time{}},
+		"the first of two":     {a + " 2026-Sep-30 03:14:22 2026-09-30 05:14", at(3, 14, 22)},
+		"seconds":              {a + " 2026-09-30 03:14:22", at(3, 14, 22)},
+		"old Apache":           {a + " 30-Sep-2026 03:14:22", at(3, 14, 22)},
+		"ISO 8601":             {a + " 2026-09-30T03:14:22Z", at(3, 14, 22)},
+		"fraction":             {a + " 2026-09-30T03:14:22.500Z", at(3, 14, 22).Add(time.Second / 2)},
+		"zone":                 {a + " 2026-09-30T05:14:22+02:00", at(3, 14, 22)},
+		"zone behind space":    {a + " 2026-09-29 22:14:22 -0500", at(3, 14, 22)},
+		"time element":         {a + ` <time datetime="2026-09-30T03:14:22Z">yesterday</time>`, at(3, 14, 22)},
+		"own element":          {a + ` <relative-time datetime="2026-09-30T03:14:22Z">yesterday</relative-time>`, at(3, 14, 22)},
+		"column before":        {`<tr><td>2026-09-30 03:14<td>` + a + `</tr>`, at(3, 14, 0)},
+		"signature beside":     {`<ul><li>` + a + ` <a href="x.sig">sig</a> 2026-09-30 03:14</ul>`, at(3, 14, 0)},
+		"size only":            {a + " 1794376103", time.Time{}},
+		"date only":            {a + " 2026-09-30", time.Time{}},
+		"no such day":          {a + " 2026-09-31 03:14", time.Time{}},
+		"future":               {a + " 2036-09-30 03:14", time.Time{}},
+		"of the next link":     {a + " " + other + " 2026-09-30 03:14", time.Time{}},
+		"of the next row":      {`<li>` + a + `<li>` + other + ` 2026-09-30 03:14`, time.Time{}},
+		"of two in a row":      {`<li>2026-09-30 03:14 ` + other + a + `</li>`, time.Time{}},
+		"of the page":          {`<p>Generated 2026-09-30 03:14</p>` + a + `<hr>Generated 2026-09-30 03:14`, time.Time{}},
+		"behind the list":      {`<ul><li>` + a + `</li></ul> 2026-09-30 03:14`, time.Time{}},
+		"in a script":          {a + `<script>"2026-09-30 03:14"</script>`, time.Time{}},
+		"too far behind":       {a + strings.Repeat(" ", maxBeside) + "2026-09-30 03:14", time.Time{}},
+		"icon is a link too":   {`<a href="` + testName + `"><img></a> ` + a + " 2026-09-30 03:14", at(3, 14, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			html := c.html
@@ -132,6 +148,50 @@ func TestTimeBesideALink(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestSizeBesideALink(t *testing.T) {
+	for text, want := range map[string]int64{
+		" 30-Sep-2026 03:14   1794376103\n":            1794376103,
+		" 2026-09-30 03:14  12\u00a0":                  12,
+		" 2026-09-30 03:14:22 +0000 12 bytes":          12,
+		" Wed Sep 30 03:14:22 UTC 2026 12":             12,
+		" 2026-09-30 03:14  1.7G":                      0,
+		" 2026-09-30 03:14  2 GiB":                     0,
+		" 2026-09-30 03:14  -":                         0,
+		" 2026-09-30 03:14  -12":                       0,
+		" 2026-09-30 03:14  99999999999999999999":      0,
+		" 2026-09-30 03:14":                            0,
+		" 12 ":                                         0, // of no known column
+		" 2026-09-30 03:14 12 therock-dist-other 4711": 0,
+	} {
+		if _, got := findTime([]byte(text)); got != want {
+			t.Errorf("findTime(%q) finds %d bytes, want %d", text, got, want)
+		}
+	}
+}
+
+func TestCutOff(t *testing.T) {
+	for body, want := range map[string]string{
+		"<html><body><ul><li>x</ul></body></html>":         "",
+		"<HTML><BODY><PRE>x</PRE></BODY></HTML>":           "",
+		"<h1>x</h1>":                                       "",
+		"<table><tr><td><table></table></td></tr></table>": "",
+		"<html><body><ul><li>x</ul></body>":                "html",
+		"<html><body><ul><li>x</ul>":                       "html",
+		"<body><ul><li>x</ul>":                             "body",
+		"<ul><li>x":                                        "ul",
+		"<ul><li>x</ul><ul class='a'><li>y":                "ul",
+		"<ol\n><li>x":                                      "ol",
+		"<table><tbody><tr>":                               "table",
+		"<pre>x</pr":                                       "pre",
+		"<preface><tableau><old>":                          "",
+		"<table></table><table></tablet>":                  "table",
+	} {
+		if got := cutOff([]byte(body)); got != want {
+			t.Errorf("cutOff(%q) = %q, want %q", body, got, want)
+		}
 	}
 }
 
@@ -161,6 +221,7 @@ func TestHostileListing(t *testing.T) {
 		"tarballs":  `<a href=` + testName + `></a>`,
 		"one row":   `<a href=y>z</a>`,
 		"unclosed":  `<a href=x<`,
+		"lines":     "<a href=y>z</a>\n",
 		"long text": strings.Repeat("2026-09-30 03:1x ", 50) + `<a href=x>`,
 	} {
 		t.Run(name, func(t *testing.T) {

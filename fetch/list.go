@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // maxPage is the largest index page that is read, in bytes. AMD's has about
@@ -27,38 +25,6 @@ const indexReaders = 4
 // the others are there for that.
 const maxIndexRetries = 3
 
-// Source is one index: a page of https, or a directory of file.
-type Source struct {
-	URL string
-}
-
-// Sources makes a Source of each URL.
-func Sources(urls ...string) []Source {
-	out := make([]Source, len(urls))
-	for i, u := range urls {
-		out[i].URL = u
-	}
-	return out
-}
-
-// SourceStatus is what one index said.
-type SourceStatus struct {
-	Source             // URL without credentials
-	Err      error     // nil if the page was read
-	Releases int       // names of AMD's grammar
-	Unparsed int       // other names
-	Refused  int       // references to another host or directory, which are not followed
-	Newest   time.Time // the newest MTime on the page; zero if there is none
-}
-
-// Listing is what the indexes of one channel publish together.
-type Listing struct {
-	Channel  string
-	Releases []release.Release // newest first by release.Compare; one per name, the first index that lists it wins
-	Unparsed []string          // names that are not of AMD's grammar, made printable, sorted, each once
-	Sources  []SourceStatus    // one per index, in the order given
-}
-
 // List reads the indexes of a channel and merges them. An index that fails is
 // recorded in Sources and does not hide the others; the error is not nil only
 // when every index failed, or ctx ended.
@@ -66,6 +32,11 @@ func (c *Client) List(ctx context.Context, channel string, indexes []Source) (*L
 	if len(indexes) == 0 {
 		return nil, fmt.Errorf("list %s: no index is configured (set channels.%s.indexes)", channel, channel)
 	}
+	routes, err := routesOf(indexes)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", channel, err)
+	}
+	c.register(indexes...)
 	pages := make([]*page, len(indexes))
 	errs := make([]error, len(indexes))
 	var g errgroup.Group
@@ -83,34 +54,7 @@ func (c *Client) List(ctx context.Context, channel string, indexes []Source) (*L
 	if !slices.Contains(errs, nil) {
 		return nil, fmt.Errorf("list %s: no index could be read: %w", channel, errors.Join(errs...))
 	}
-	return merge(channel, indexes, pages, errs), nil
-}
-
-func merge(channel string, indexes []Source, pages []*page, errs []error) *Listing {
-	l := &Listing{Channel: channel}
-	seen := map[string]bool{}
-	for i, p := range pages {
-		st := SourceStatus{Source: Source{URL: redact(indexes[i].URL)}, Err: errs[i]}
-		if errs[i] == nil {
-			st.Releases, st.Unparsed, st.Refused = len(p.releases), len(p.unparsed), p.refused
-			l.Unparsed = append(l.Unparsed, p.unparsed...)
-			for _, r := range p.releases {
-				if r.MTime.After(st.Newest) {
-					st.Newest = r.MTime
-				}
-				if !seen[r.Name] {
-					seen[r.Name] = true
-					r.Channel = channel
-					l.Releases = append(l.Releases, r)
-				}
-			}
-		}
-		l.Sources = append(l.Sources, st)
-	}
-	slices.SortFunc(l.Releases, func(a, b release.Release) int { return release.Compare(b, a) })
-	slices.Sort(l.Unparsed)
-	l.Unparsed = slices.Compact(l.Unparsed)
-	return l
+	return merge(channel, c.opts.Now(), indexes, routes, pages, errs), nil
 }
 
 // readIndex reads one index, page after page, trying again where that can help.
@@ -123,7 +67,6 @@ func (c *Client) readIndex(ctx context.Context, raw string) (*page, error) {
 	if isFile(u) {
 		p, err = c.readDirectory(ctx, u)
 	} else {
-		c.keepAuth(u)
 		p, err = c.readPages(ctx, u)
 	}
 	if err != nil {
@@ -190,7 +133,7 @@ func (c *Client) readPage(ctx context.Context, u *url.URL) (*page, *cursor, erro
 	// Links are relative to where the page was found in the end.
 	p, next, err := parseIndex(body, resp.Request.URL, c.opts.Now())
 	if err == nil && next == nil {
-		c.remember(u, resp, p)
+		c.remember(u, resp, p, body)
 	}
 	return p, next, err
 }
@@ -206,18 +149,3 @@ func contentEncoding(resp *http.Response) string {
 	}
 	return enc
 }
-
-// Families returns the slugs that have a Linux release, sorted.
-func (l *Listing) Families() []string {
-	var out []string
-	for _, r := range l.Releases {
-		if usable(r) {
-			out = append(out, r.Family)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// usable tells a ROCm for this system from its siblings.
-func usable(r release.Release) bool { return r.Platform == "linux" && !r.Tests }

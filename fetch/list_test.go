@@ -228,7 +228,7 @@ func TestRedirects(t *testing.T) {
 		insecure bool
 		says     string // "" is allowed
 	}{
-		{secure, "https://a.example", "https://b.example" + index, false, ""},
+		{secure, "https://a.example", "https://b.example" + index, false, `if a.example may send you there, set allow_hosts: ["b.example"]`},
 		{secure, "https://a.example", index, false, ""},
 		{secure, "https://a.example", "http://a.example" + index, false, "from https to http"},
 		{secure, "https://a.example", "http://127.0.0.1" + index, false, "from https to http"},
@@ -268,9 +268,11 @@ func TestNew(t *testing.T) {
 	if err != nil || c.opts.Retries != DefaultRetries || c.opts.IdleTimeout != DefaultIdleTimeout || c.opts.SegmentSize != DefaultSegmentSize {
 		t.Errorf("%+v, %v", c, err)
 	}
-	tr, ok := c.http.Transport.(*http.Transport)
-	if !ok || !tr.DisableCompression || tr.ResponseHeaderTimeout == 0 || tr.TLSHandshakeTimeout == 0 || tr.Protocols.HTTP2() || !tr.Protocols.HTTP1() || c.http.Timeout != 0 {
-		t.Errorf("default transport %+v", tr)
+	for l, http2 := range map[lane]bool{small: true, bulk: false} {
+		tr, ok := c.doors[l].Transport.(*http.Transport)
+		if !ok || !tr.DisableCompression || tr.ResponseHeaderTimeout == 0 || tr.TLSHandshakeTimeout == 0 || tr.Protocols.HTTP2() != http2 || !tr.Protocols.HTTP1() || c.doors[l].Timeout != 0 {
+			t.Errorf("default transport %+v", tr)
+		}
 	}
 }
 

@@ -122,6 +122,7 @@ func (d *Download) endLocal() error {
 	if err := d.unchanged(); err != nil {
 		return d.failLocal(err)
 	}
+	d.endChecks()
 	if !d.local.done {
 		d.local.done = true
 		d.event(EventProgress, "")

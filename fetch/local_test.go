@@ -61,7 +61,7 @@ func TestListDirectory(t *testing.T) {
 			t.Errorf("source %+v, unparsed %q", s, l.Unparsed)
 		}
 		for _, r := range l.Releases {
-			if !r.MTime.Equal(localTime) || r.URL != url+r.Name {
+			if !r.MTime.Equal(localTime) || r.URL != url+r.Name || r.Size != 1 {
 				t.Errorf("%s at %s of %v", r.Name, r.URL, r.MTime)
 			}
 		}

@@ -100,7 +100,7 @@ func (o *object) checkSize() error {
 // probeOnce asks with HEAD, and with a range of one byte where HEAD is
 // refused or does not say whether ranges work.
 func (c *Client) probeOnce(ctx context.Context, u *url.URL) (*object, error) {
-	resp, err := c.send(ctx, http.MethodHead, u, nil)
+	resp, err := c.send(ctx, bulk, http.MethodHead, u, nil)
 	if err != nil {
 		if ctx.Err() != nil || permanent(err) {
 			return nil, err
@@ -129,7 +129,7 @@ func (c *Client) probeOnce(ctx context.Context, u *url.URL) (*object, error) {
 
 // probeRange asks for the first byte and learns the size from Content-Range.
 func (c *Client) probeRange(ctx context.Context, u *url.URL) (*object, error) {
-	resp, err := c.send(ctx, http.MethodGet, u, http.Header{"Range": {"bytes=0-0"}})
+	resp, err := c.send(ctx, bulk, http.MethodGet, u, http.Header{"Range": {"bytes=0-0"}})
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func isHTML(resp *http.Response) bool {
 // notArchive fetches the start of what is not a tarball, to show it.
 func (c *Client) notArchive(ctx context.Context, o *object) error {
 	e := &NotArchiveError{URL: redactURL(o.url), ContentType: o.contentType}
-	resp, err := c.send(ctx, http.MethodGet, o.url, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", snippetLen-1)}})
+	resp, err := c.send(ctx, bulk, http.MethodGet, o.url, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", snippetLen-1)}})
 	if err == nil {
 		e.Start = snippet(resp.Body)
 		resp.Body.Close()
@@ -204,7 +204,7 @@ func (c *Client) open(ctx context.Context, o *object, from, to int64) (io.ReadCl
 		header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to))
 		header.Set("If-Range", o.validator())
 	}
-	resp, err := c.send(ctx, http.MethodGet, o.url, header)
+	resp, err := c.send(ctx, bulk, http.MethodGet, o.url, header)
 	if err != nil {
 		return nil, err
 	}

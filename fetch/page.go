@@ -6,16 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/PuerkitoBio/goquery"
 )
-
-// filesRE finds where a script gives a value to "files": AMD's page says
-// const files = [...] and draws the list from it, so that there are no links.
-var filesRE = regexp.MustCompile(`(?:^|[^\w$"'])files\s*=\s*\[`)
 
 // maxCandidates bounds how many places that look like the list are tried.
 const maxCandidates = 16
@@ -65,14 +60,19 @@ func findFiles(doc *goquery.Document) ([]json.RawMessage, error) {
 	var raws []json.RawMessage
 	doc.Find("script").EachWithBreak(func(_ int, s *goquery.Selection) bool {
 		text := s.Text()
-		for _, at := range filesRE.FindAllStringIndex(text, maxCandidates) {
-			if commented(text[:at[0]]) {
+		list := 0
+		for range maxCandidates {
+			var name int
+			if name, list = nextList(text, list); list < 0 {
+				return true
+			}
+			if commented(text[:name]) {
 				continue
 			}
 			if tried++; tried > maxCandidates {
 				return false
 			}
-			got, _, err := decodeArray(text[at[1]-1:])
+			got, _, err := decodeArray(text[list:], true)
 			if err != nil {
 				firstErr = errors.Join(firstErr, err)
 				continue
@@ -91,6 +91,33 @@ func findFiles(doc *goquery.Document) ([]json.RawMessage, error) {
 		return nil, firstErr
 	}
 	return nil, errNoList
+}
+
+// nextList finds where a script gives a list to "files", from the byte from
+// on: where the name begins and where the list does, -1 if nowhere. AMD's
+// page says const files = [...] and draws the list from it, so that there are
+// no links. A page has half a megabyte of it, which is not searched further
+// than needed.
+func nextList(text string, from int) (name, list int) {
+	const space = " \t\r\n\v\f"
+	for {
+		at := strings.Index(text[from:], "files")
+		if at < 0 {
+			return -1, -1
+		}
+		name = from + at
+		from = name + len("files")
+		value, given := strings.CutPrefix(strings.TrimLeft(text[from:], space), "=")
+		value = strings.TrimLeft(value, space)
+		if given && strings.HasPrefix(value, "[") && (name == 0 || !inWord(text[name-1])) {
+			return name, len(text) - len(value)
+		}
+	}
+}
+
+// inWord reports whether c, before a name, makes it another one or a key.
+func inWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte(`_$"'`, c) >= 0
 }
 
 // commented reports whether what follows before stands in a comment: behind //

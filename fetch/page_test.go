@@ -57,22 +57,23 @@ const one = `{"name":"therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz","mtime"
 
 func TestParsePageToleratesChangesThatDoNotMatter(t *testing.T) {
 	for name, html := range map[string]string{
-		"const":               page1(`const files = [` + one + `];`),
-		"let":                 page1(`let files=[` + one + `]`),
-		"var and whitespace":  page1("var\n files \t=\n [\n" + one + "\n] ;"),
-		"no declaration":      page1(`files=[` + one + `]`),
-		"window":              page1(`window.files = [` + one + `];`),
-		"statements around":   page1(`const a = [1,2]; if (a[0] < 3) {} const files = [` + one + `]; files.sort((x, y) => x[0] - y[0]); const b = ["]"];`),
-		"brackets in a name":  page1(`const files = [{"name":"odd]name[.tar.gz","mtime":1},` + one + `]`),
-		"unknown fields":      page1(`const files = [{"size":12,"sha256":"x","tags":["]",{}],` + one[1:] + `]`),
-		"other scripts":       `<script>const profiles = [1];</script><script src=x></script>` + page1(`const files = [`+one+`]`),
-		"empty one first":     page1(`let files = []; `) + page1(`files = [`+one+`]`),
-		"a decoy first":       page1(`let files = [not json]; `) + page1(`files = [`+one+`]`),
-		"an old one in //":    page1("// const files = [{\"name\":\"therock-dist-linux-gfx900-1.0.0.tar.gz\",\"mtime\":1}];\nconst files = [" + one + `];`),
-		"an old one in /* */": page1(`/* const files = [{"name":"therock-dist-linux-gfx900-1.0.0.tar.gz","mtime":1}]; */ const files = [` + one + `];`),
-		"a URL before it":     page1(`const base = "https://h/"; const files = [` + one + `];`),
-		"no html around":      `<script>const files = [` + one + `]`,
-		"a bad entry":         page1(`const files = [1, null, "x", {"name":7}, {}, ` + one + `]`),
+		"const":                   page1(`const files = [` + one + `];`),
+		"let":                     page1(`let files=[` + one + `]`),
+		"var and whitespace":      page1("var\n files \t=\n [\n" + one + "\n] ;"),
+		"no declaration":          page1(`files=[` + one + `]`),
+		"window":                  page1(`window.files = [` + one + `];`),
+		"statements around":       page1(`const a = [1,2]; if (a[0] < 3) {} const files = [` + one + `]; files.sort((x, y) => x[0] - y[0]); const b = ["]"];`),
+		"brackets in a name":      page1(`const files = [{"name":"odd]name[.tar.gz","mtime":1},` + one + `]`),
+		"unknown fields":          page1(`const files = [{"size":12,"sha256":"x","tags":["]",{}],` + one[1:] + `]`),
+		"other scripts":           `<script>const profiles = [1];</script><script src=x></script>` + page1(`const files = [`+one+`]`),
+		"empty one first":         page1(`let files = []; `) + page1(`files = [`+one+`]`),
+		"a decoy first":           page1(`let files = [not json]; `) + page1(`files = [`+one+`]`),
+		"an old one in //":        page1("// const files = [{\"name\":\"therock-dist-linux-gfx900-1.0.0.tar.gz\",\"mtime\":1}];\nconst files = [" + one + `];`),
+		"an old one in /* */":     page1(`/* const files = [{"name":"therock-dist-linux-gfx900-1.0.0.tar.gz","mtime":1}]; */ const files = [` + one + `];`),
+		"a URL before it":         page1(`const base = "https://h/"; const files = [` + one + `];`),
+		"no html around":          `<script>const files = [` + one + `]`,
+		"a comma behind the last": page1("const files = [\n" + one + ",\n];"),
+		"a bad entry":             page1(`const files = [1, null, "x", {"name":7}, {}, ` + one + `]`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := parsePage([]byte(html), mustURL(t, "https://h/d/"), testNow)
@@ -96,7 +97,7 @@ func TestParsePageRefusesAnotherLayout(t *testing.T) {
 		"cut off":          {`<script>const files = [` + one + `,{"name":"thero`, "after 1 entries"},
 		"cut off at comma": {`<script>const files = [` + one, "after 1 entries"},
 		"javascript":       {page1(`const files = [{name: 'x'}]`), "cannot be read"},
-		"unknown names":    {page1(`const files = [{"name":"rocm-sdk-10.3.0-linux.tar.zst","mtime":1}]`), "rocm-sdk-10.3.0-linux.tar.zst"},
+		"unknown names":    {page1(`const files = [{"name":"amd-rocm-10.3.0-linux.tar.zst","mtime":1}]`), "amd-rocm-10.3.0-linux.tar.zst"},
 		"escaping names":   {page1(`const files = [{"name":"../therock-dist-linux-gfx1151-10.2.0.tar.gz"},{"name":"a/therock-dist-linux-gfx1151-10.2.0.tar.gz"}]`), "none of its 2 names"},
 		"nothing but tags": {strings.Repeat("<br>", maxTags+1), "more than"},
 	} {

@@ -19,11 +19,15 @@ type reader struct {
 	file *os.File   // of segment index, begun for the gen-th time
 	of   int
 	gen  int
+
+	etag *etagCheck // nil if there is nothing to check, or it is done
 }
 
 func (r *reader) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.etag.end()
+	r.etag = nil
 	return r.drop()
 }
 
@@ -51,6 +55,9 @@ func (d *Download) Read(p []byte) (int, error) {
 	}
 	for {
 		i, n, gen, err := d.readable()
+		if err == io.EOF {
+			d.endChecks()
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -69,8 +76,24 @@ func (d *Download) Read(p []byte) (int, error) {
 		d.mu.Lock()
 		r.pos += int64(got)
 		d.mu.Unlock()
+		r.etag.write(p[:got])
 		return got, nil
 	}
+}
+
+// endChecks notes what the stream was checked against; d.reader.mu is held.
+func (d *Download) endChecks() {
+	d.mu.Lock()
+	ended := d.checked != nil
+	d.mu.Unlock()
+	if ended {
+		return
+	}
+	passed := d.reader.etag.passed()
+	d.reader.etag = nil
+	d.mu.Lock()
+	d.checked = passed
+	d.mu.Unlock()
 }
 
 // readable waits until there is something to read: n bytes in segment i.

@@ -69,7 +69,7 @@ func permanent(err error) bool {
 	}
 	return isA[*LayoutError](err) || isA[*ChangedError](err) || isA[*RangeError](err) ||
 		isA[*EncodingError](err) || isA[*NotArchiveError](err) || isA[*SizeError](err) ||
-		isA[*InsecureError](err) || isA[*tls.CertificateVerificationError](err) ||
+		isA[*InsecureError](err) || isA[*SettingError](err) || isA[*certificateError](err) || isA[*tls.CertificateVerificationError](err) ||
 		isA[*fs.PathError](err) || isA[*os.LinkError](err) || errors.Is(err, context.Canceled)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,8 +17,8 @@ const maxPages = 100
 const maxKey = 1024
 
 // bucket is one page of what an S3 bucket answers to ListObjectsV2, or to
-// ListObjects before it. ETag and Size are left out: a download asks for them
-// again in any case.
+// ListObjects before it. ETag is left out: a download asks for it again in any
+// case.
 type bucket struct {
 	XMLName               xml.Name `xml:"ListBucketResult"`
 	EncodingType          string
@@ -27,6 +28,7 @@ type bucket struct {
 	Contents              []struct {
 		Key          string
 		LastModified string // RFC 3339
+		Size         string // bytes; text, so that a bad one spoils no listing
 	}
 }
 
@@ -71,7 +73,8 @@ func parseBucket(body []byte, base *url.URL, now time.Time) (*page, *cursor, err
 			return layout("the key %q cannot be read", printable([]byte(c.Key)))
 		}
 		t, _ := time.Parse(time.RFC3339, c.LastModified) // the zero time if it is none
-		p.object(base, key, t, now)
+		size, _ := strconv.ParseInt(c.Size, 10, 64)      // 0 if it is none
+		p.object(base, key, t, size, now)
 		last = key
 	}
 	if !b.IsTruncated {
@@ -101,7 +104,7 @@ func (b *bucket) decode(s string) (string, error) {
 
 // object takes one key of the bucket at base. Keys that end with a slash only
 // stand for directories.
-func (p *page) object(base *url.URL, key string, t, now time.Time) {
+func (p *page) object(base *url.URL, key string, t time.Time, size int64, now time.Time) {
 	if strings.HasSuffix(key, "/") || key == "" {
 		return
 	}
@@ -122,5 +125,5 @@ func (p *page) object(base *url.URL, key string, t, now time.Time) {
 			dir += escapeSegment(s) + "/"
 		}
 	}
-	p.put(name, joinURL(base, dir, name), t, now)
+	p.put(name, joinURL(base, dir, name), t, size, now)
 }

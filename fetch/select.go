@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // The values of Policy.Prefer.
 const (
 	PreferVersion = "version" // the highest version; the default
-	PreferDate    = "date"    // the latest upload: AMD published 7.14.1 after 10.0.0
+	PreferDate    = "date"    // the latest night or, where no day is named, upload: AMD published 7.14.1 after 10.0.0
 )
 
 // multiarch is the family that AMD's build uploads for every night.
@@ -45,7 +46,7 @@ type NoReleaseError struct {
 	Channel  string
 	Family   string
 	Version  string      // the one asked for, if any
-	Rejected []Rejection // every candidate, the preferred first
+	Rejected []Rejection // every release of the family, those that can be installed here and the preferred first
 	Families []string    // what is published
 }
 
@@ -56,28 +57,49 @@ func (e *NoReleaseError) Error() string {
 	}
 	head := fmt.Sprintf("no admissible release of %s in channel %s", what, e.Channel)
 	switch {
+	case len(e.Rejected) > 0:
 	case len(e.Families) == 0:
 		return head + ": nothing is published"
-	case len(e.Rejected) == 0:
+	default:
 		return head + ": it is not published, these are: " + strings.Join(e.Families, ", ")
 	}
+	shown, more := e.telling()
 	var b strings.Builder
 	b.WriteString(head + ": ")
-	for i, r := range e.Rejected[:min(len(e.Rejected), shownRejections)] {
+	for i, r := range shown {
 		if i > 0 {
 			b.WriteString("; ")
 		}
 		fmt.Fprintf(&b, "%s %s", r.Release.Version, r.Reason)
 	}
-	if n := len(e.Rejected) - shownRejections; n > 0 {
-		fmt.Fprintf(&b, "; and %d more", n)
+	if more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
 	}
 	return b.String()
 }
 
+// telling returns the rejections that answer the question, and how many
+// others there are: of a version that was asked for, its own.
+func (e *NoReleaseError) telling() (shown []Rejection, more int) {
+	all := e.Rejected
+	if e.Version != "" {
+		var own []Rejection
+		for _, r := range all {
+			if r.Release.Version.String() == e.Version {
+				own = append(own, r)
+			}
+		}
+		if len(own) > 0 {
+			all = own
+		}
+	}
+	n := min(len(all), shownRejections)
+	return all[:n], len(all) - n
+}
+
 // Select returns the release of exactly this family that p prefers among the
-// admissible ones: for Linux, not the -tests sibling. When there is none the
-// error is a *NoReleaseError.
+// admissible ones, which can be installed here (see release.Unusable). When
+// there is none the error is a *NoReleaseError.
 func Select(l *Listing, family string, p Policy) (release.Release, error) {
 	if err := p.check(); err != nil {
 		return release.Release{}, err
@@ -93,6 +115,11 @@ func Select(l *Listing, family string, p Policy) (release.Release, error) {
 			return r, nil
 		}
 		none.Rejected = append(none.Rejected, Rejection{Release: r, Reason: reason})
+	}
+	for _, r := range l.Releases {
+		if why := r.Unusable(); why != "" && r.Family == family {
+			none.Rejected = append(none.Rejected, Rejection{Release: r, Reason: why})
+		}
 	}
 	return release.Release{}, none
 }
@@ -119,15 +146,28 @@ func candidates(l *Listing, family, prefer string) []release.Release {
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b release.Release) int {
-		if prefer == PreferDate {
-			if c := b.MTime.Compare(a.MTime); c != 0 {
-				return c
-			}
-		}
-		return release.Compare(b, a)
-	})
+	slices.SortStableFunc(out, func(a, b release.Release) int { return Compare(prefer, b, a) })
 	return out
+}
+
+// Compare orders two releases as a policy that prefers versions or dates
+// does: positive if it prefers a.
+func Compare(prefer string, a, b release.Release) int {
+	if prefer == PreferDate {
+		if c := cmp.Or(day(a).Compare(day(b)), a.MTime.Compare(b.MTime)); c != 0 {
+			return c
+		}
+	}
+	return release.Compare(a, b)
+}
+
+// day returns what a release is dated by: the day that its version names,
+// because a night that is built again is uploaded again, or else its upload.
+func day(r release.Release) time.Time {
+	if t, ok := r.Version.Date(); ok {
+		return t
+	}
+	return r.MTime
 }
 
 // wholeNights returns the versions of which multiarch is listed.
@@ -141,28 +181,32 @@ func wholeNights(l *Listing) map[string]bool {
 	return whole
 }
 
-// reject returns why r is not admissible, "" if it is.
+// reject returns every reason why r is not admissible, "" if it is.
 func (p Policy) reject(r release.Release, whole map[string]bool) string {
 	v := r.Version.String()
 	if p.Version != "" && v != p.Version {
 		return "is not the version asked for"
 	}
+	var why []string
 	if !r.Version.InSeries(p.Series) {
-		return "is not of series " + p.Series
+		why = append(why, "is not of series "+p.Series)
 	}
 	for _, pattern := range p.Deny {
 		// check has found every pattern well formed.
 		byVersion, _ := path.Match(pattern, v)
 		byName, _ := path.Match(pattern, r.Name)
 		if byVersion || byName {
-			return fmt.Sprintf("is denied by %q", pattern)
+			why = append(why, fmt.Sprintf("is denied by %q", pattern))
 		}
 	}
-	return p.tooYoung(r, whole[v])
+	if young := p.tooYoung(r, whole[v]); young != "" {
+		why = append(why, young)
+	}
+	return strings.Join(why, " and ")
 }
 
 func (p Policy) tooYoung(r release.Release, whole bool) string {
-	age := p.Now.Sub(r.MTime)
+	age := max(0, p.Now.Sub(r.MTime)) // clocks differ
 	switch {
 	case r.MTime.IsZero() && (p.MinAge > 0 || p.Settle > 0 && !whole):
 		return "has no upload time, so its age is not known"
@@ -172,22 +216,4 @@ func (p Policy) tooYoung(r release.Release, whole bool) string {
 		return fmt.Sprintf("may still be uploading (multiarch of it is not listed, and it is %s old, not %s)", age.Round(time.Second), p.Settle)
 	}
 	return ""
-}
-
-// Stale returns the age of the newest Linux upload of a family ("" is any),
-// and whether that is more than after. AMD moved its index once and left the
-// old page in place, frozen: only its age told. A family without any dated
-// release has age 0 and is stale; after 0 turns the question off.
-func Stale(l *Listing, family string, after time.Duration, now time.Time) (age time.Duration, stale bool) {
-	var newest time.Time
-	for _, r := range l.Releases {
-		if usable(r) && (family == "" || r.Family == family) && r.MTime.After(newest) {
-			newest = r.MTime
-		}
-	}
-	if newest.IsZero() {
-		return 0, after > 0
-	}
-	age = now.Sub(newest)
-	return age, after > 0 && age > after
 }

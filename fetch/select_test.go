@@ -22,7 +22,7 @@ func listed(t testing.TB, names map[string]float64) *Listing {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := release.Release{Channel: "nightly", Name: full, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests}
+		r := release.Release{Channel: "nightly", Name: full, Family: n.Family, Version: n.Version, Platform: n.Platform, Variant: n.Variant, Tests: n.Tests, Archive: n.Archive}
 		if age >= 0 {
 			r.MTime = testNow.Add(-time.Duration(age * float64(time.Hour)))
 		}
@@ -46,31 +46,44 @@ func TestSelect(t *testing.T) {
 		p     Policy
 		want  string // "" is a NoReleaseError
 	}{
-		"newest":                       {nights, Policy{}, "10.2.0a20260930"},
-		"exact":                        {nights, Policy{Version: "10.2.0a20260928"}, "10.2.0a20260928"},
-		"exact, not listed":            {nights, Policy{Version: "10.2.0a20260927"}, ""},
-		"exact, but denied":            {nights, Policy{Version: "10.2.0a20260928", Deny: []string{"*28"}}, ""},
-		"min age":                      {nights, Policy{MinAge: day}, "10.2.0a20260929"},
-		"min age of everything":        {nights, Policy{MinAge: 30 * day}, ""},
-		"settled by multiarch":         {nights, Policy{Settle: 2 * time.Hour}, "10.2.0a20260930"},
-		"settled by age":               {map[string]float64{"linux-gfx1151-10.2.0a20260930": 3}, Policy{Settle: 2 * time.Hour}, "10.2.0a20260930"},
-		"not settled":                  {map[string]float64{"linux-gfx1151-10.2.0a20260930": 1, "linux-gfx1151-10.2.0a20260929": 25, "linux-multiarch-tests-10.2.0a20260930": 1}, Policy{Settle: 2 * time.Hour}, "10.2.0a20260929"},
-		"no time, no policy":           {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{}, "10.2.0a20260930"},
-		"no time, min age":             {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{MinAge: time.Second}, ""},
-		"no time, settle":              {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{Settle: time.Second}, ""},
-		"no time, settle, whole night": {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1, "linux-multiarch-10.2.0a20260930": 0}, Policy{Settle: time.Second}, "10.2.0a20260930"},
-		"deny by version":              {nights, Policy{Deny: []string{"10.2.0a20260930", "*0929"}}, "10.2.0a20260928"},
-		"deny by file name":            {nights, Policy{Deny: []string{"therock-dist-*-gfx1151-10.2.0a20260930.tar.gz"}}, "10.2.0a20260929"},
-		"series is not a prefix":       {map[string]float64{"linux-gfx1151-7.10.0": 1, "linux-gfx1151-7.1.1": 2}, Policy{Series: "7.1"}, "7.1.1"},
-		"numbers, not strings":         {map[string]float64{"linux-gfx1151-7.9.0": 2, "linux-gfx1151-7.10.0": 1}, Policy{}, "7.10.0"},
-		"final above its night":        {map[string]float64{"linux-gfx1151-10.2.0": 9, "linux-gfx1151-10.2.0rc1": 5, "linux-gfx1151-10.2.0a20260930": 1}, Policy{}, "10.2.0"},
-		"bkc above its base":           {map[string]float64{"linux-gfx1151-10.2.0a20260929+bkc.20260930": 9, "linux-gfx1151-10.2.0a20260929": 5}, Policy{}, "10.2.0a20260929+bkc.20260930"},
-		"by version":                   {map[string]float64{"linux-gfx1151-10.0.0": 120, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferVersion}, "10.0.0"},
-		"by date":                      {map[string]float64{"linux-gfx1151-10.0.0": 120, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferDate}, "7.14.1"},
-		"by date, then version":        {map[string]float64{"linux-gfx1151-10.0.0": 1, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferDate}, "10.0.0"},
-		"dev by time":                  {map[string]float64{"linux-gfx1151-10.2.0.dev0+ffff": 2, "linux-gfx1151-10.2.0.dev0+0000": 1}, Policy{}, "10.2.0.dev0+0000"},
-		"empty":                        {nil, Policy{}, ""},
-		"other family":                 {map[string]float64{"linux-gfx1150-10.2.0": 1}, Policy{}, ""},
+		"newest":                           {nights, Policy{}, "10.2.0a20260930"},
+		"exact":                            {nights, Policy{Version: "10.2.0a20260928"}, "10.2.0a20260928"},
+		"exact, not listed":                {nights, Policy{Version: "10.2.0a20260927"}, ""},
+		"exact, but denied":                {nights, Policy{Version: "10.2.0a20260928", Deny: []string{"*28"}}, ""},
+		"min age":                          {nights, Policy{MinAge: day}, "10.2.0a20260929"},
+		"min age of everything":            {nights, Policy{MinAge: 30 * day}, ""},
+		"settled by multiarch":             {nights, Policy{Settle: 2 * time.Hour}, "10.2.0a20260930"},
+		"settled by age":                   {map[string]float64{"linux-gfx1151-10.2.0a20260930": 3}, Policy{Settle: 2 * time.Hour}, "10.2.0a20260930"},
+		"not settled":                      {map[string]float64{"linux-gfx1151-10.2.0a20260930": 1, "linux-gfx1151-10.2.0a20260929": 25, "linux-multiarch-tests-10.2.0a20260930": 1}, Policy{Settle: 2 * time.Hour}, "10.2.0a20260929"},
+		"no time, no policy":               {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{}, "10.2.0a20260930"},
+		"no time, min age":                 {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{MinAge: time.Second}, ""},
+		"no time, settle":                  {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1}, Policy{Settle: time.Second}, ""},
+		"no time, settle, whole night":     {map[string]float64{"linux-gfx1151-10.2.0a20260930": -1, "linux-multiarch-10.2.0a20260930": 0}, Policy{Settle: time.Second}, "10.2.0a20260930"},
+		"deny by version":                  {nights, Policy{Deny: []string{"10.2.0a20260930", "*0929"}}, "10.2.0a20260928"},
+		"deny by file name":                {nights, Policy{Deny: []string{"therock-dist-*-gfx1151-10.2.0a20260930.tar.gz"}}, "10.2.0a20260929"},
+		"series is not a prefix":           {map[string]float64{"linux-gfx1151-7.10.0": 1, "linux-gfx1151-7.1.1": 2}, Policy{Series: "7.1"}, "7.1.1"},
+		"numbers, not strings":             {map[string]float64{"linux-gfx1151-7.9.0": 2, "linux-gfx1151-7.10.0": 1}, Policy{}, "7.10.0"},
+		"final above its night":            {map[string]float64{"linux-gfx1151-10.2.0": 9, "linux-gfx1151-10.2.0rc1": 5, "linux-gfx1151-10.2.0a20260930": 1}, Policy{}, "10.2.0"},
+		"bkc above its base":               {map[string]float64{"linux-gfx1151-10.2.0a20260929+bkc.20260930": 9, "linux-gfx1151-10.2.0a20260929": 5}, Policy{}, "10.2.0a20260929+bkc.20260930"},
+		"by version":                       {map[string]float64{"linux-gfx1151-10.0.0": 120, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferVersion}, "10.0.0"},
+		"by date":                          {map[string]float64{"linux-gfx1151-10.0.0": 120, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferDate}, "7.14.1"},
+		"by date, then version":            {map[string]float64{"linux-gfx1151-10.0.0": 1, "linux-gfx1151-7.14.1": 1}, Policy{Prefer: PreferDate}, "10.0.0"},
+		"dev by time":                      {map[string]float64{"linux-gfx1151-10.2.0.dev0+ffff": 2, "linux-gfx1151-10.2.0.dev0+0000": 1}, Policy{}, "10.2.0.dev0+0000"},
+		"by date: the day, not the upload": {map[string]float64{"linux-gfx1151-10.2.0a20260928": 1, "linux-gfx1151-10.2.0a20260930": 24}, Policy{Prefer: PreferDate}, "10.2.0a20260930"},
+		"by date, of a lower base":         {map[string]float64{"linux-gfx1151-10.1.0a20260930": 1, "linux-gfx1151-10.2.0a20260928": 24}, Policy{Prefer: PreferDate}, "10.1.0a20260930"},
+		"by date, then upload":             {map[string]float64{"linux-gfx1151-10.1.0a20260930": 1, "linux-gfx1151-10.2.0a20260930": 5}, Policy{Prefer: PreferDate}, "10.1.0a20260930"},
+		"by date, days and uploads":        {map[string]float64{"linux-gfx1151-10.2.0a20260929": 1, "linux-gfx1151-10.1.0": 20}, Policy{Prefer: PreferDate}, "10.1.0"},
+		"dev by time, by date":             {map[string]float64{"linux-gfx1151-10.2.0.dev0+ffff": 2, "linux-gfx1151-10.1.0.dev0+0000": 1}, Policy{Prefer: PreferDate}, "10.1.0.dev0+0000"},
+		"min age, the clock is behind":     {map[string]float64{"linux-gfx1151-10.2.0a20260930": 0}, Policy{MinAge: time.Nanosecond}, ""},
+		"series of a major":                {map[string]float64{"linux-gfx1151-10.2.0": 1, "linux-gfx1151-1.9.0": 2}, Policy{Series: "1"}, "1.9.0"},
+		"series of a whole base":           {map[string]float64{"linux-gfx1151-7.14.1": 1, "linux-gfx1151-7.14.10": 2}, Policy{Series: "7.14.1"}, "7.14.1"},
+		"deny a range":                     {map[string]float64{"linux-gfx1151-7.14.0a20260613": 1, "linux-gfx1151-7.14.0a20260612": 2, "linux-gfx1151-7.14.0a20260609": 3}, Policy{Deny: []string{"7.14.0a2026061[0-3]"}}, "7.14.0a20260609"},
+		"deny one family of a night":       {map[string]float64{"linux-gfx1151-10.2.0a20260930": 1}, Policy{Deny: []string{"*-gfx1150-*"}}, "10.2.0a20260930"},
+		"settle of multiarch itself":       {map[string]float64{"linux-multiarch-tests-10.2.0a20260930": 1, "linux-gfx1151-10.2.0a20260930": 1}, Policy{Settle: 2 * time.Hour}, ""},
+		"settle by another version":        {map[string]float64{"linux-multiarch-10.2.0a20260930+bkc.20261001": 1, "linux-gfx1151-10.2.0a20260930": 1}, Policy{Settle: 2 * time.Hour}, ""},
+		"settle by windows":                {map[string]float64{"windows-multiarch-10.2.0a20260930": 1, "linux-gfx1151-10.2.0a20260930": 1}, Policy{Settle: 2 * time.Hour}, ""},
+		"empty":                            {nil, Policy{}, ""},
+		"other family":                     {map[string]float64{"linux-gfx1150-10.2.0": 1}, Policy{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.p.Now = testNow
@@ -107,6 +120,30 @@ func TestNoReleaseErrorExplains(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, says)
 		}
 	}
+	if none, ok := errors.AsType[*NoReleaseError](err); !ok || len(none.Rejected) != 4 || none.Rejected[3].Reason != "is not of series 10.2" {
+		t.Errorf("rejected %+v", none)
+	}
+	p.Series, p.Deny, p.MinAge = "9", []string{"10.2*", "*"}, 1000*time.Hour
+	_, err = Select(l, "gfx1151", p)
+	if says := `10.2.0a20260930 is not of series 9 and is denied by "10.2*" and is denied by "*" and is too young (1h0m0s old`; err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("not every reason is told: %v", err)
+	}
+	_, err = Select(l, "gfx1151", Policy{Now: testNow, Version: "10.1.0", Deny: []string{"10.1.0"}})
+	if says := `gfx1151 10.1.0 in channel nightly: 10.1.0 is denied by "10.1.0"`; err == nil || !strings.HasSuffix(err.Error(), says) {
+		t.Errorf("error %v, want %q", err, says)
+	}
+	ahead := listed(t, map[string]float64{"linux-gfx1151-10.2.0": 1})
+	ahead.Releases[0].MTime = testNow.Add(time.Hour)
+	if _, err := Select(ahead, "gfx1151", Policy{Now: testNow, MinAge: time.Hour}); err == nil || !strings.Contains(err.Error(), "is too young (0s old") {
+		t.Errorf("a clock that is ahead: %v", err)
+	}
+	siblings := listed(t, map[string]float64{"linux-gfx1151-tests-10.2.0": 1, "windows-gfx1151-10.1.0": 2})
+	_, err = Select(siblings, "gfx1151", Policy{Now: testNow})
+	for _, says := range []string{"10.2.0 is the -tests sibling", "10.1.0 is for windows"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v does not say %q", err, says)
+		}
+	}
 	_, err = Select(l, "gfx900", Policy{Now: testNow})
 	if err == nil || !strings.Contains(err.Error(), "gfx110X-all, gfx1151") {
 		t.Errorf("unknown family: %v", err)
@@ -132,8 +169,8 @@ func TestStale(t *testing.T) {
 		{"gfx900", 96 * time.Hour, 0, true},
 		{"absent", 96 * time.Hour, 0, true},
 	} {
-		if age, stale := Stale(l, c.family, c.after, testNow); age != c.age || stale != c.stale {
-			t.Errorf("Stale(%q, %s) = %s, %t", c.family, c.after, age, stale)
+		if f := l.Freshness(c.family, c.after, testNow); f.Age != c.age || f.Stale != c.stale {
+			t.Errorf("%q, %s: %+v", c.family, c.after, f)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -33,24 +34,41 @@ type maker struct {
 	res     Result
 }
 
-// make does everything, in the order that the package comment promises.
-func (m *maker) make(ctx context.Context, src io.Reader) (*Result, error) {
-	for _, step := range []func(context.Context) error{
-		func(ctx context.Context) error { return m.unpack(ctx, src) },
-		m.patch,
-		m.wrap,
-		m.date,
-		m.describe,
-		m.audit,
-		m.settle,
-	} {
+// newMaker opens dir for one repack; o is ready.
+func newMaker(dir string, o Options) (*maker, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("repack: %w", err)
+	}
+	m := &maker{o: o, dir: dir, root: root, jobs: runtime.GOMAXPROCS(0), start: time.Now()}
+	if o.Layout == LayoutRoot {
+		m.tree = treeDir
+	}
+	return m, nil
+}
+
+// treeDir is where the ROCm tree lies in a prefix of LayoutRoot.
+const treeDir = "opt/rocm"
+
+// make does everything, in the order that the package comment promises: what
+// gives the tree, and then what is the same wherever the tree came from.
+func (m *maker) make(ctx context.Context, tree ...func(context.Context) error) (*Result, error) {
+	defer func() { m.res.Seconds = time.Since(m.start).Seconds() }()
+	for _, step := range append(tree, m.wrap, m.date, m.describe, m.audit, m.settle) {
 		if err := step(ctx); err != nil {
-			m.res.Seconds = time.Since(m.start).Seconds()
-			return &m.res, err
+			var refused *RefusedError
+			if errors.As(err, &refused) {
+				return &m.res, err
+			}
+			return nil, err
 		}
 	}
-	m.res.Seconds = time.Since(m.start).Seconds()
 	return &m.res, nil
+}
+
+// scripts is the editor of the tree's text files.
+func (m *maker) scripts() *wrap.Scripts {
+	return wrap.NewScripts(wrap.ScriptOptions{Profile: m.o.Profile, InterpreterPath: m.o.InterpreterPath})
 }
 
 // unpack writes the tree and settles the digest.
@@ -61,7 +79,7 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 		return fmt.Errorf("repack: %w", err)
 	}
 	defer treeRoot.Close()
-	scripts := wrap.NewScripts(wrap.ScriptOptions{Profile: m.o.Profile, InterpreterPath: m.o.InterpreterPath})
+	scripts := m.scripts()
 	verified := release.NewVerifiedReader(src, m.o.Expect...)
 	res, err := unpack.Tree(ctx, verified, treeRoot, unpack.Options{
 		Limits: m.o.Limits, Wants: scripts.Wants, Edit: scripts.Edit,
@@ -71,13 +89,23 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 		return err
 	}
 	m.take(res)
+	m.unresolved(scripts)
+	m.identify(verified.Digest(), verified.Size())
+	m.res.Bytes = res.Bytes
+	return nil
+}
+
+// unresolved notes the scripts that nothing can run.
+func (m *maker) unresolved(scripts *wrap.Scripts) {
 	for _, u := range scripts.Unresolved() {
 		m.skip(path.Join(m.tree, u.Path), fmt.Sprintf("interpreter %s: %s", u.Interpreter, u.Reason))
 	}
+}
+
+// identify says which tarball the tree is of.
+func (m *maker) identify(d release.Digest, size int64) {
 	m.res.Schema = Schema
-	m.res.Digest, m.res.SRI = verified.Digest(), release.SRI(verified.Digest())
-	m.res.Size, m.res.Bytes = verified.Size(), res.Bytes
-	return nil
+	m.res.Digest, m.res.SRI, m.res.Size = d, release.SRI(d), size
 }
 
 // openTree opens the directory of the tree, making it first.
@@ -121,15 +149,7 @@ func (m *maker) take(res *unpack.Result) {
 		if f.Same != "" {
 			f.Same = path.Join(m.tree, f.Same)
 		}
-		switch {
-		case f.Kind == manifest.Symlink:
-			m.res.Links++
-		case f.Kind == manifest.Regular:
-			m.res.Files++
-		}
-		if slices.Contains(f.Edits, wrap.RuleInterpreter) {
-			m.res.Scripts++
-		}
+		m.tally(&f)
 		m.files = append(m.files, f)
 	}
 	for _, d := range res.Dropped {
@@ -137,6 +157,19 @@ func (m *maker) take(res *unpack.Result) {
 		m.dropped = append(m.dropped, d)
 	}
 	m.res.Dropped, m.res.Drops = len(m.dropped), m.dropped
+}
+
+// tally counts one entry of the tarball.
+func (m *maker) tally(f *manifest.File) {
+	switch f.Kind {
+	case manifest.Symlink:
+		m.res.Links++
+	case manifest.Regular:
+		m.res.Files++
+	}
+	if slices.Contains(f.Edits, wrap.RuleInterpreter) {
+		m.res.Scripts++
+	}
 }
 
 func (m *maker) skip(name, reason string) {

@@ -22,6 +22,14 @@ const (
 	LayoutTree = "tree" // the patched tree alone
 )
 
+// The ways in which Clone shares content.
+const (
+	DedupAuto     = "auto"
+	DedupReflink  = "reflink"
+	DedupHardLink = "hardlink"
+	DedupOff      = "off"
+)
+
 // Options says how a tarball becomes a prefix. The zero Options is AMD's
 // tarball made usable on an ordinary Linux.
 type Options struct {
@@ -41,6 +49,10 @@ type Options struct {
 	Audit    AuditOptions
 	Baseline func(context.Context) (*audit.Report, error) // findings that are known already; nil: none
 	Event    func(Event)
+
+	// What follows is for Clone alone.
+	Dedup  string // auto (default): reflink, else hard link, else copy; reflink, hardlink: that, else copy; off: copy
+	Verify bool   // hash every file that is taken over, and not only as many as fit a small budget
 }
 
 // AuditOptions says what the audit looks at and refuses.
@@ -60,6 +72,7 @@ func (o Options) withDefaults() Options {
 	set(&o.Layout, LayoutRoot)
 	set(&o.Profile, "fhs")
 	set(&o.RunPath, "rpath")
+	set(&o.Dedup, DedupAuto)
 	set(&o.Audit.Scope, audit.ScopeHost)
 	set(&o.Audit.Refuse, audit.RefuseRegression)
 	if o.Event == nil {
@@ -100,6 +113,8 @@ func (o Options) check() error {
 		return fmt.Errorf("run path %q is neither rpath nor runpath", o.RunPath)
 	case o.Profile != "fhs" && o.Profile != "nix":
 		return fmt.Errorf("profile %q is neither fhs nor nix", o.Profile)
+	case o.Dedup != DedupAuto && o.Dedup != DedupReflink && o.Dedup != DedupHardLink && o.Dedup != DedupOff:
+		return fmt.Errorf("dedup %q is none of %s, %s, %s and %s", o.Dedup, DedupAuto, DedupReflink, DedupHardLink, DedupOff)
 	case o.FinalPrefix != "" && !filepath.IsAbs(o.FinalPrefix):
 		return fmt.Errorf("final prefix %q is not an absolute path", o.FinalPrefix)
 	}

@@ -25,7 +25,7 @@ func (m *maker) patch(ctx context.Context) error {
 	if err := m.readFacts(ctx); err != nil {
 		return err
 	}
-	edits := wrap.RunPaths(m.files, wrap.RunPathOptions{Tree: m.tree, Tag: m.o.tag(), AddRPath: m.o.AddRPath, Interp: m.o.Interpreter})
+	edits := m.runPaths()
 	byPath := make(map[string]*manifest.File, len(m.files))
 	for i := range m.files {
 		byPath[m.files[i].Path] = &m.files[i]
@@ -45,8 +45,17 @@ func (m *maker) patch(ctx context.Context) error {
 		return err
 	}
 	p.twins()
-	slices.SortFunc(m.res.Skips, func(a, b Skip) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason)) })
+	m.sortSkips()
 	return nil
+}
+
+// runPaths plans the edits of the tree's ELF files.
+func (m *maker) runPaths() []wrap.RunPathEdit {
+	return wrap.RunPaths(m.files, wrap.RunPathOptions{Tree: m.tree, Tag: m.o.tag(), AddRPath: m.o.AddRPath, Interp: m.o.Interpreter})
+}
+
+func (m *maker) sortSkips() {
+	slices.SortFunc(m.res.Skips, func(a, b Skip) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason)) })
 }
 
 // readFacts reads the headers of every file that begins with ELF's magic. A

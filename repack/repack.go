@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,8 +19,8 @@ const Schema = 1
 
 // Event is progress: a stage begins, or has come so far.
 type Event struct {
-	Stage string // unpack, patch, wrap, audit
-	Done  int64  // bytes of content written, for unpack
+	Stage string // unpack and patch, or clone; wrap, audit
+	Done  int64  // bytes of content written, for unpack; that are in their place, for clone
 }
 
 // Result is what became of a tarball.
@@ -33,10 +30,10 @@ type Result struct {
 	SRI     string         `json:"sri"`
 	Size    int64          `json:"size"`  // of the tarball, bytes
 	Files   int            `json:"files"` // regular files of the tarball
-	Bytes   int64          `json:"bytes"` // their content
+	Bytes   int64          `json:"bytes"` // their content; of a clone, as it is after the edits
 	ELF     ELFCounts      `json:"elf"`
 	Scripts int            `json:"scripts"` // script interpreters rewritten
-	Links   int            `json:"links"`   // symlinks of the tarball that are in the tree
+	Links   int            `json:"links"`   // symlinks of the tarball that are in the tree; of a clone, without an amdgcn and llvm that may be ours
 	Dropped int            `json:"dropped"` // links of the tarball that are not
 	Audit   Verdict        `json:"audit"`
 	Seconds float64        `json:"seconds"`
@@ -44,6 +41,10 @@ type Result struct {
 
 	// Drops are the links that Dropped counts, and why each is not there.
 	Drops []manifest.Dropped `json:"drops,omitempty"`
+
+	// ClonedFrom is the prefix that Clone took the tree from, and Shared how.
+	ClonedFrom string   `json:"cloned_from,omitempty"`
+	Shared     *Sharing `json:"shared,omitempty"`
 
 	Manifest *manifest.Manifest `json:"-"`
 	Report   *audit.Report      `json:"-"`
@@ -125,24 +126,12 @@ func Into(ctx context.Context, src io.Reader, dir string, o Options) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	m, err := newMaker(dir, o)
 	if err != nil {
-		return nil, fmt.Errorf("repack: %w", err)
-	}
-	defer root.Close()
-	m := &maker{o: o, dir: dir, root: root, jobs: runtime.GOMAXPROCS(0), start: time.Now()}
-	if o.Layout == LayoutRoot {
-		m.tree = "opt/rocm"
-	}
-	res, err := m.make(ctx, src)
-	if err != nil {
-		var refused *RefusedError
-		if errors.As(err, &refused) {
-			return res, err
-		}
 		return nil, err
 	}
-	return res, nil
+	defer m.root.Close()
+	return m.make(ctx, func(ctx context.Context) error { return m.unpack(ctx, src) }, m.patch)
 }
 
 // source remembers how the tarball's reader ended.

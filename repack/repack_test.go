@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,10 +22,29 @@ import (
 
 const version = "10.2.0a20260930"
 
-// nightly makes the demo's tarball, with every trap in it.
+// made is where tarballs are made that several tests read.
+var made = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "repack-test-") })
+
+var demoNight = sync.OnceValues(func() (string, error) {
+	dir, err := made()
+	if err != nil {
+		return "", err
+	}
+	return demo.Night(context.Background(), dir, demo.NightOptions{Version: version})
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := made(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// nightly is the demo's tarball, with every trap in it.
 func nightly(t testing.TB) string {
 	t.Helper()
-	path, err := demo.Night(context.Background(), t.TempDir(), demo.NightOptions{Version: version})
+	path, err := demoNight()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
-	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
@@ -15,7 +14,7 @@ import (
 // run, and for targets that it was not about those of the active generations.
 func (r *run) bumps(ctx context.Context, rep *Report) {
 	for _, b := range r.o.Bumps {
-		pins, outs := r.pins(b, rep.Installs)
+		pins, outs := r.bumpPins(b, rep.Installs)
 		if len(pins) == 0 {
 			r.noPins(ctx, b, rep)
 			continue
@@ -67,7 +66,7 @@ const unknownDigest = release.Digest("sha256:00000000000000000000000000000000000
 func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 	pins := map[string]bump.Pin{}
 	for _, f := range b.Files {
-		if want, _ := gfx.Canonical(f.Target); out.target == want {
+		if want, _ := r.o.GFX.Canonical(f.Target); out.target == want {
 			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
 		}
 	}
@@ -87,22 +86,22 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 // names reports whether a repository has a pin for what an install is about.
 func (r *run) names(b Bump, out *Outcome) bool {
 	for _, f := range b.Files {
-		if want, _ := gfx.Canonical(f.Target); out.channel == b.Channel && out.target == want {
+		if want, _ := r.o.GFX.Canonical(f.Target); out.channel == b.Channel && out.target == want {
 			return true
 		}
 	}
 	return false
 }
 
-// pins finds the verified release of each target that a repository names.
-func (r *run) pins(b Bump, installs []*Outcome) (map[string]bump.Pin, []*Outcome) {
+// bumpPins finds the verified release of each target that a repository names.
+func (r *run) bumpPins(b Bump, installs []*Outcome) (map[string]bump.Pin, []*Outcome) {
 	pins := map[string]bump.Pin{}
 	var outs []*Outcome
 	for _, f := range b.Files {
 		if _, have := pins[f.Target]; have {
 			continue
 		}
-		want, _ := gfx.Canonical(f.Target)
+		want, _ := r.o.GFX.Canonical(f.Target)
 		out := pinned(installs, b.Channel, want)
 		switch {
 		case out != nil:
@@ -176,12 +175,12 @@ func (r *run) pinOf(g *store.Generation) (*release.Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.ledgerPin(m.Name, release.Digest(m.Digest)), nil
+	return r.ledgerPin(m.Channel, m.Name, release.Digest(m.Digest)), nil
 }
 
 // ledgerPin finds the last pin of a tarball with this digest in the ledger.
-func (r *run) ledgerPin(name string, digest release.Digest) *release.Pin {
-	entries, err := r.o.Store.FindPins(name)
+func (r *run) ledgerPin(channel, name string, digest release.Digest) *release.Pin {
+	entries, err := r.pins(channel, name)
 	if err != nil {
 		return nil
 	}
@@ -191,7 +190,7 @@ func (r *run) ledgerPin(name string, digest release.Digest) *release.Pin {
 			continue
 		}
 		return &release.Pin{Digest: digest, Size: e.Size, ETag: e.ETag, Release: release.Release{
-			Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, Platform: n.Platform, URL: e.URL, MTime: e.MTime,
+			Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, Platform: n.Platform, Variant: n.Variant, Archive: n.Archive, URL: e.URL, MTime: e.MTime,
 		}}
 	}
 	return nil

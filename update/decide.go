@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -14,6 +15,7 @@ import (
 // here would do; neither means that the release must be fetched.
 func (t *task) decide() (gen *store.Generation, why string, err error) {
 	explicit := t.r.o.Version != ""
+	told := explicit || t.by != nil // a lock may lead backwards
 	if t.r.o.AcceptNewBytes {
 		return nil, "", nil // only a download tells whether there are any
 	}
@@ -28,7 +30,7 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 		if t.from.Version == t.rel.Version.String() && same {
 			return nil, "up to date: " + t.from.Name, nil
 		}
-		if t.older() && !explicit && !t.r.o.Policy.AllowDowngrade {
+		if t.older() && !told && !t.r.o.Policy.AllowDowngrade {
 			return nil, fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version), nil
 		}
 	}
@@ -50,7 +52,7 @@ func (t *task) older() bool {
 	if pin, err := t.r.pinOf(t.from); err == nil && pin != nil {
 		active.MTime, active.Name = pin.MTime, pin.Name
 	}
-	return release.Compare(t.rel, active) < 0
+	return fetch.Compare(t.r.o.Policy.Prefer, t.rel, active) < 0
 }
 
 // recorded says that a run without installing has verified and audited this
@@ -64,12 +66,21 @@ func (t *task) recorded() string {
 		return ""
 	}
 	// Uploaded again since: only another download tells whether it is the same.
-	pin := t.r.ledgerPin(t.rel.Name, rec.Verified.Digest)
+	pin := t.r.ledgerPin(t.in.Channel, t.rel.Name, rec.Verified.Digest)
 	if pin == nil || !pin.MTime.Equal(t.rel.MTime) {
 		return ""
 	}
 	t.out.pin = pin
 	return "up to date: " + rec.Version + " was verified and audited before"
+}
+
+// want is the digest that the lock names for the release that it chose.
+func (t *task) want() (release.Digest, bool) {
+	if t.by == nil {
+		return "", false
+	}
+	d, ok := t.by.by[key(t.rel.Channel, t.rel.Name)]
+	return d, ok
 }
 
 // sameRecipe reports whether a generation was made the way it would be made
@@ -82,6 +93,9 @@ func (t *task) sameRecipe(g *store.Generation) (bool, error) {
 	if err != nil {
 		t.r.o.Log.Warn("a generation does not say what it was made of", "generation", g.Name, "error", err)
 		return false, nil
+	}
+	if want, ok := t.want(); ok && m.Digest != want.String() {
+		return false, nil // the lock names other bytes
 	}
 	recipe, err := repack.Recipe(release.Digest(m.Digest), t.in.Repack)
 	return recipe.String() == m.Recipe, err

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"syscall"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
-	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -17,18 +16,19 @@ import (
 
 // task is one install on its way.
 type task struct {
-	r      *run
-	in     Install
-	out    *Outcome
-	slot   *store.Slot
-	client *fetch.Client
-	rel    release.Release
-	from   *store.Generation // nil if none
+	r    *run
+	in   Install
+	out  *Outcome
+	slot *store.Slot
+	rel  release.Release
+	by   *word             // the lock that chose rel, or nil
+	l    *fetch.Listing    // nil if no index was asked
+	from *store.Generation // nil if none
 }
 
 // install brings one install up to date.
 func (r *run) install(ctx context.Context, in Install) *Outcome {
-	name, _ := gfx.Canonical(in.Target)
+	name, _ := r.o.GFX.Canonical(in.Target)
 	out := &Outcome{Install: in.Channel + "-" + name, Bump: []*Bumped{}, channel: in.Channel, target: name}
 	t := &task{r: r, in: in, out: out}
 	err := t.run(ctx)
@@ -46,6 +46,10 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 	return out
 }
 
+// ExitOf maps an error of this package, or of one of the rooms that it joins, to
+// its exit code.
+func ExitOf(err error) int { return exitOf(err) }
+
 // exitOf maps an error to its exit code.
 func exitOf(err error) int {
 	var mismatch *release.MismatchError
@@ -54,7 +58,7 @@ func exitOf(err error) int {
 		return ExitNewBytes
 	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore):
 		return ExitRefused
-	case errors.As(err, &mismatch) && mismatch.Want.Source == ledgerSource:
+	case errors.As(err, &mismatch) && knownBytes(mismatch.Want.Source):
 		return ExitNewBytes
 	}
 	return ExitFailed
@@ -69,18 +73,20 @@ func (t *task) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.from != nil && t.from.Version == t.rel.Version.String() && !t.r.o.AcceptNewBytes {
-		if done, err := t.replaced(ctx); err != nil || done {
+	if why != "" || t.from != nil && t.from.Version == t.rel.Version.String() {
+		if done, err := t.recheck(ctx); err != nil || done {
 			return err
 		}
 	}
 	switch {
 	case why != "":
 		t.out.To, t.out.Message = t.out.From, why
+		if t.out.pin != nil { // of a run that installs nothing
+			return t.withhold(ctx)
+		}
 		return t.stay()
 	case t.r.o.DryRun:
-		t.plan(gen)
-		return nil
+		return t.plan(ctx, gen)
 	case gen != nil:
 		if err := t.activate(ctx, gen.Name, nil); err != nil {
 			return err
@@ -90,29 +96,35 @@ func (t *task) run(ctx context.Context) error {
 	return t.make(ctx)
 }
 
-// find resolves the target, picks the release and opens the slot.
+// find resolves the target, opens the slot and picks the release.
 func (t *task) find(ctx context.Context) error {
-	l := t.r.list(ctx, t.in.Channel)
-	if l.err != nil {
-		return l.err
-	}
-	t.client = l.client
-	res, err := t.resolve(l.l)
+	f, err := t.r.find(ctx, t.in)
 	if err != nil {
 		return err
 	}
-	t.out.Install, t.out.target = t.in.Channel+"-"+res.Target, res.Target
+	t.out.Install, t.out.target = t.in.Channel+"-"+f.res.Target, f.res.Target
 	if t.r.slots[t.out.Install] {
 		return &UsageError{fmt.Errorf("%q and another install are both %s: remove one of them from the config", t.in.Target, t.out.Install)}
 	}
 	t.r.slots[t.out.Install] = true
-	t.in.Repack.Target = res.Target
-	t.slot = t.r.o.Store.Slot(t.in.Channel, res.Target)
+	t.in.Repack.Target = f.res.Target
+	t.slot = t.r.o.Store.Slot(t.in.Channel, f.res.Target)
 	if err := t.current(); err != nil {
 		return err
 	}
-	t.stale(l.l, res.Family)
-	return t.choose(l.l, res.Family)
+	t.l, t.by = f.l, f.by
+	if t.by != nil {
+		t.out.Locked = redacted(t.by.place.URL)
+		t.take(f.rel)
+		return t.refusedBefore()
+	}
+	t.stale(f.res.Family)
+	return t.choose(f.res.Family)
+}
+
+// take makes rel the release that this install is to have.
+func (t *task) take(rel release.Release) {
+	t.rel, t.out.Release, t.out.rel = rel, rel.URL, &rel
 }
 
 // current reads what is active. What somebody has broken by hand is as good as
@@ -131,25 +143,18 @@ func (t *task) current() (err error) {
 
 // choose picks the newest admissible release. A night that was refused before
 // is not admissible; it is named only when nothing else is left to take.
-func (t *task) choose(l *fetch.Listing, family string) error {
-	p := t.r.o.Policy
-	o := fetch.Policy{
-		Prefer: p.Prefer, Series: p.Series, Version: t.r.o.Version, MinAge: p.MinAge, Settle: p.Settle,
-		Deny: slices.Clone(p.Deny), Now: t.r.o.Now(),
-	}
-	if t.r.o.Version != "" {
-		o.MinAge, o.Settle = 0, 0 // who names a version does not want to wait for it
-	}
+func (t *task) choose(family string) error {
+	o := t.r.policy()
 	var refused error
 	for {
-		rel, err := fetch.Select(l, family, o)
+		rel, err := fetch.Select(t.l, family, o)
 		if err != nil && refused != nil {
 			return refused
 		}
 		if err != nil {
 			return err
 		}
-		t.rel, t.out.Release, t.out.rel = rel, rel.URL, &rel
+		t.take(rel)
 		if t.r.o.Version != "" || t.r.o.AcceptNewBytes || t.from != nil && t.from.Version == rel.Version.String() {
 			return nil
 		}
@@ -168,34 +173,23 @@ func (t *task) choose(l *fetch.Listing, family string) error {
 	}
 }
 
-// resolve finds the family that serves the target.
-func (t *task) resolve(l *fetch.Listing) (gfx.Resolution, error) {
-	published := l.Families()
-	res, err := gfx.Resolve(t.in.Target, published)
-	if err == nil {
-		return res, nil
-	}
-	name, ok := gfx.Canonical(t.in.Target)
-	if ok && t.r.o.Policy.Multiarch == "fallback" && slices.Contains(published, gfx.Multiarch) {
-		return gfx.Resolution{Target: name, Family: gfx.Multiarch}, nil
-	}
-	return res, err
-}
-
 // stale raises exit 3 when nothing new has been published for too long: an
 // index that has moved goes on answering with the list of its last day.
-func (t *task) stale(l *fetch.Listing, family string) {
-	after := t.r.o.Policy.StaleAfter
-	every := t.in.Channel == "nightly" || t.in.Channel == "dev" // the others publish when they are ready
-	if after <= 0 || !every || t.r.o.Version != "" {
+func (t *task) stale(family string) {
+	after := t.r.o.Channels[t.in.Channel].StaleAfter
+	if t.r.o.Version != "" {
 		return
 	}
-	age, is := fetch.Stale(l, family, after, t.r.o.Now())
-	if !is {
-		return
+	f := t.l.Freshness(family, after, t.r.o.Now())
+	switch {
+	case f.Stale:
+		t.out.Exit = ExitStale
+		t.out.Stale = &Stale{Age: f.Age.Round(time.Second).String(), Cause: f.Cause, Detail: f.Detail}
+		t.r.o.Event(Event{Install: t.out.Install, Stage: "stale", Message: "the index is stale: " + f.Detail})
+		t.r.o.Log.Warn("the index is stale", "family", family, "age", f.Age.Round(time.Minute), "limit", after, "cause", f.Cause, "detail", f.Detail)
+	case f.Cause != "":
+		t.r.o.Log.Warn("an index of this channel is out of date", "cause", f.Cause, "detail", f.Detail)
 	}
-	t.out.Exit = ExitStale
-	t.r.o.Log.Warn("the index is stale: nothing new for too long; AMD may have moved it", "family", family, "age", age, "limit", after)
 }
 
 // stay keeps the link right and offers the active release to the bumps.
@@ -204,6 +198,7 @@ func (t *task) stay() error {
 		return nil
 	}
 	t.out.Prefix = t.from.Dir
+	t.expiring()
 	if t.from.Version == t.rel.Version.String() {
 		var err error
 		if t.out.pin, err = t.r.pinOf(t.from); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
-
-// ledgerSource names the ledger where a digest disagrees with it.
-const ledgerSource = "the ledger"
 
 // make fetches the release, makes a generation of it and activates it.
 func (t *task) make(ctx context.Context) (err error) {
@@ -32,102 +27,114 @@ func (t *task) make(ctx context.Context) (err error) {
 			t.r.o.Log.Warn("the run record could not be written", "error", werr)
 		}
 	}()
-	t.say("download", "downloading "+t.rel.Name)
-	dl, err := t.client.Download(ctx, t.rel, t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
+	gen, err := t.share(ctx, rec)
+	if errors.Is(err, errNothingToShare) {
+		gen, err = t.fetch(ctx, rec)
+	}
 	if err != nil {
 		return err
-	}
-	defer func() { err = errors.Join(err, dl.Close()) }()
-	staging, err := t.slot.Stage(ctx)
-	if err != nil {
-		return err
-	}
-	gen, err := t.repack(ctx, dl, staging, rec)
-	if err != nil {
-		return errors.Join(err, staging.Abort())
 	}
 	if gen == nil { // --no-install
 		t.out.Message = fmt.Sprintf("verified and audited %s; nothing was installed", t.rel.Version)
-		t.drop(dl)
-		return staging.Abort()
+		return t.withhold(ctx)
 	}
 	rec.Generation = gen.Name
 	if err := t.activate(ctx, gen.Name, rec); err != nil {
 		return err
 	}
-	t.drop(dl)
 	return t.link()
 }
 
-// drop removes a download that has served.
-func (t *task) drop(dl *fetch.Download) {
-	if err := dl.Discard(); err != nil {
-		t.r.o.Log.Warn("the download could not be removed", "error", err)
-		return
-	}
-	// Empty now, unless somebody put something there; then it stays.
-	_ = os.Remove(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
-}
-
-// repack turns the download into a generation, and vouches for it.
-func (t *task) repack(ctx context.Context, dl *fetch.Download, staging *store.Staging, rec *Record) (*store.Generation, error) {
-	expect, err := t.expectations()
+// fetch makes a generation of the tarball; nil with --no-install.
+func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, err error) {
+	t.say("download", "downloading "+t.rel.Name)
+	dl, rel, err := t.r.download(ctx, t.rel)
 	if err != nil {
 		return nil, err
 	}
-	o := t.in.Repack
-	o.FinalPrefix, o.Release, o.Expect = t.slot.CurrentPath(), t.rel, expect
-	o.Baseline = t.baseline
-	o.Event = func(e repack.Event) { t.r.o.Event(Event{Install: t.out.Install, Stage: e.Stage, Done: e.Done}) }
-	src := &sourceReader{Reader: dl}
-	res, err := repack.Into(ctx, src, staging.Dir(), o)
-	if res != nil {
-		rec.Repack, rec.Audit = res, res.Report
-		t.out.Audit = &res.Audit
-	}
-	if err != nil {
-		return nil, t.failed(ctx, err, dl, src)
-	}
-	t.verified(res, expect, dl, rec)
-	if err := t.remember(ctx, dl); err != nil {
-		return nil, err
-	}
-	if t.r.o.NoInstall {
-		return nil, nil
-	}
-	gen, err := staging.Commit(t.rel.Version.String())
-	if errors.Is(err, store.ErrExists) {
-		return gen, staging.Abort()
+	t.take(rel)
+	defer func() { err = errors.Join(err, dl.Close()) }()
+	gen, err = t.repack(ctx, dl, rec)
+	if err == nil {
+		t.r.spools = append(t.r.spools, t.r.o.Store.SpoolDir(rel.Channel, rel.Name))
 	}
 	return gen, err
 }
 
+// repack turns the download into a generation, and vouches for it.
+func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*store.Generation, error) {
+	expect, err := t.r.expect(ctx, t.rel)
+	if err != nil {
+		return nil, err
+	}
+	beside, err := t.r.beside(ctx, t.rel)
+	if err != nil {
+		return nil, err
+	}
+	expect = append(expect, beside...)
+	o := t.options()
+	o.Expect = expect
+	src := &sourceReader{Reader: dl}
+	return t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
+		res, err := repack.Into(ctx, src, dir, o)
+		if err != nil {
+			return res, t.failed(ctx, err, dl, src)
+		}
+		t.verified(res, expect, dl, rec)
+		return res, t.remember(ctx, dl)
+	})
+}
+
+// options are the recipe of this install, for this release.
+func (t *task) options() repack.Options {
+	o := t.in.Repack
+	o.FinalPrefix, o.Release, o.Baseline = t.slot.CurrentPath(), t.rel, t.baseline
+	o.Event = func(e repack.Event) { t.r.o.Event(Event{Install: t.out.Install, Stage: e.Stage, Done: e.Done}) }
+	return o
+}
+
+// stage makes a generation of what fill puts into an empty directory; with
+// --no-install it is thrown away when it has been judged.
+func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*repack.Result, error)) (*store.Generation, error) {
+	staging, err := t.slot.Stage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, err := fill(staging.Dir())
+	if res != nil {
+		rec.Repack, rec.Audit = res, res.Report
+		t.out.Audit = &res.Audit
+	}
+	if err != nil || t.r.o.NoInstall {
+		return nil, errors.Join(err, staging.Abort())
+	}
+	gen, err := staging.Commit(t.rel.Version.String())
+	if errors.Is(err, store.ErrExists) {
+		err = nil
+	}
+	if err == nil {
+		t.r.made[gen.Dir] = true
+	}
+	return gen, errors.Join(err, staging.Abort()) // which does nothing after a commit
+}
+
 // failed decides what stays of a download that did not become a generation.
 func (t *task) failed(ctx context.Context, err error, dl *fetch.Download, src *sourceReader) error {
-	var refused *repack.RefusedError
 	switch {
-	case errors.As(err, &refused):
-		if rerr := t.slot.Refuse(ctx, t.refusalKey(), refused.Error()); rerr != nil {
-			return errors.Join(err, rerr)
-		}
+	case errorsAs[*repack.RefusedError](err):
+		return t.refuse(ctx, err)
 	case exitOf(err) == ExitNewBytes:
-		return t.newBytes(ctx, err, dl)
+		return t.newBytes(ctx, t.rel, err, dl)
 	case damage(err, src):
 		return fmt.Errorf("%w; what was downloaded is thrown away, run it again", errors.Join(err, dl.Discard()))
 	}
 	return err
 }
 
-// expectations are the digests that the tarball is known by.
-func (t *task) expectations() ([]release.Expectation, error) {
-	pins, err := t.r.o.Store.FindPins(t.rel.Name)
-	if err != nil {
-		return nil, err
-	}
-	if len(pins) == 0 || t.r.o.AcceptNewBytes {
-		return nil, nil
-	}
-	return []release.Expectation{{Digest: pins[len(pins)-1].Digest, Source: ledgerSource}}, nil
+// refuse remembers that the audit refused this release, so that it is not
+// tried again every night.
+func (t *task) refuse(ctx context.Context, err error) error {
+	return errors.Join(err, t.slot.Refuse(ctx, t.refusalKey(), err.Error()))
 }
 
 // baseline audits the active generation: what it has too is no regression.
@@ -144,20 +151,28 @@ func (t *task) baseline(ctx context.Context) (*audit.Report, error) {
 	return report, err
 }
 
+// verified records what was checked, and against what.
 func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fetch.Download, rec *Record) {
-	v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: []string{"length", "gzip checksum", "end of archive"}}
-	for _, e := range expect {
-		v.Against = append(v.Against, e.Source)
-	}
-	switch {
-	case t.r.o.AcceptNewBytes:
-		v.Against = append(v.Against, "nothing else: new bytes were to be accepted")
-	case len(expect) == 0:
-		v.Against = append(v.Against, "trust on first use")
+	v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: Against(dl, expect)}
+	if t.r.o.AcceptNewBytes {
+		v.Against = append(v.Against, "new bytes were to be accepted")
 	}
 	t.out.Verified, rec.Verified, rec.ETag = v, v, dl.ETag()
 	rec.Recipe = res.Manifest.Recipe
 	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: dl.ETag()}
+}
+
+// Against lists what the bytes of a download were checked against, once they
+// have been read to the end. Where nobody knew them before it says so.
+func Against(dl *fetch.Download, expect []release.Expectation) []string {
+	against := append(dl.Checked(), "gzip checksum", "end of archive")
+	for _, e := range expect {
+		against = append(against, e.Source)
+	}
+	if len(expect) == 0 {
+		against = append(against, FirstUse)
+	}
+	return against
 }
 
 // remember appends the pin to the ledger. What was held against the bytes is
@@ -166,9 +181,13 @@ func (t *task) remember(ctx context.Context, dl *fetch.Download) error {
 	if err := t.slot.Forgive(ctx, newBytesKey+t.refusalKey()); err != nil {
 		return err
 	}
+	check := store.Check{At: t.r.o.Now().UTC(), Name: t.rel.Name, ETag: dl.ETag(), Size: dl.Size()}
+	if err := t.slot.RecordCheck(ctx, check); err != nil {
+		return err
+	}
 	entry := store.NewLedgerEntry(*t.out.pin, dl.LastModified())
 	entry.FirstSeen = t.r.o.Now().UTC()
-	return t.r.o.Store.AppendPin(entry)
+	return t.r.o.ledger().Append(entry)
 }
 
 // activate makes a generation current and everything follow it.
@@ -180,12 +199,22 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	if err := t.current(); err != nil {
 		return err
 	}
+	waits, err := t.waits(ctx, name)
+	if err != nil {
+		return err
+	}
+	if waits != "" {
+		t.out.pin = nil // what may not be installed here is not proposed to others
+		t.out.Message = fmt.Sprintf("%s is here but not active: %s", name, waits)
+		t.r.o.Log.Warn("not activated", "generation", name, "because", waits)
+		return nil
+	}
 	// Who went back while this ran is not overruled.
 	if t.r.o.Version == "" && t.slot.Skip(t.rel.Version.String()) {
 		t.out.Message = fmt.Sprintf("%s is here but not active: it was left by rollback or use meanwhile", name)
 		return nil
 	}
-	err := t.slot.Activate(ctx, name, "update")
+	err = t.slot.Activate(ctx, name, "update")
 	if errorsAs[*store.RecordError](err) {
 		t.r.o.Log.Warn("it is active, but that could not be recorded", "error", err)
 	} else if err != nil {
@@ -216,6 +245,36 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	return nil
 }
 
+// waits says what a generation lacks before it may become active.
+func (t *task) waits(ctx context.Context, name string) (string, error) {
+	gens, err := t.slot.Generations()
+	if err != nil {
+		return "", err
+	}
+	for _, g := range gens {
+		if g.Name != name {
+			continue
+		}
+		m, err := g.Manifest()
+		if err != nil {
+			return "", err
+		}
+		return t.r.waits(ctx, t.in.Channel, m.Name, release.Digest(m.Digest))
+	}
+	return "", nil
+}
+
+// withhold takes back the pin of what was only verified, where that is not
+// enough to install it.
+func (t *task) withhold(ctx context.Context) error {
+	waits, err := t.r.waits(ctx, t.in.Channel, t.rel.Name, t.out.pin.Digest)
+	if waits != "" {
+		t.out.pin = nil
+		t.out.Message += ", and nothing is proposed: " + waits
+	}
+	return err
+}
+
 // link keeps the symlink that the install asks for. A foreign one is left
 // alone: the install has succeeded, only its short name is missing.
 func (t *task) link() error {
@@ -233,34 +292,6 @@ func (t *task) link() error {
 
 func (t *task) say(stage, message string) {
 	t.r.o.Event(Event{Install: t.out.Install, Stage: stage, Message: message})
-}
-
-// spoolFor is how long the download of another family is kept: its install may
-// have gone from the config, or just be slow.
-const spoolFor = 14 * 24 * time.Hour
-
-// sweepSpool removes what earlier runs left of older nights: something newer is
-// about to be fetched, nobody will ask for them again.
-func (t *task) sweepSpool() {
-	dir := filepath.Dir(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		n, err := release.ParseName(e.Name())
-		if err != nil {
-			continue // not a download of ours
-		}
-		fi, err := e.Info()
-		old := n.Family == t.rel.Family && n.Version.Compare(t.rel.Version) < 0
-		if !old && (err != nil || t.r.o.Now().Sub(fi.ModTime()) < spoolFor) {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			t.r.o.Log.Warn("an old download could not be removed", "error", err)
-		}
-	}
 }
 
 // Age is how long ago a version's night was, for people: "2 days".

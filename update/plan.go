@@ -1,6 +1,7 @@
 package update
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -48,7 +49,7 @@ func (t *task) planLink() string {
 }
 
 // plan says what would be done.
-func (t *task) plan(gen *store.Generation) {
+func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 	t.out.Changed = !t.r.o.NoInstall
 	if t.out.Changed {
 		t.out.To = t.rel.Version.String()
@@ -63,6 +64,11 @@ func (t *task) plan(gen *store.Generation) {
 			t.out.pin = pin
 		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
+		if waits, err := t.waits(ctx, gen.Name); err != nil || waits != "" {
+			t.out.Changed, t.out.To, t.out.pin = false, t.out.From, nil
+			t.out.Message = fmt.Sprintf("%s is here but would not be activated: %s", gen.Name, waits)
+			return err
+		}
 	case t.r.o.NoInstall:
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
 	default:
@@ -71,4 +77,5 @@ func (t *task) plan(gen *store.Generation) {
 	if t.out.Changed {
 		t.out.Message += t.planPrune(gen) + t.planLink()
 	}
+	return nil
 }

@@ -36,12 +36,23 @@ type Outcome struct {
 	Prefix   string          `json:"prefix,omitempty"`  // where the active generation is
 	Release  string          `json:"release,omitempty"` // URL of the tarball
 	Link     string          `json:"link,omitempty"`    // why the link could not be made
+	Stale    *Stale          `json:"stale,omitempty"`   // the index has not moved for too long
+	Expires  string          `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active, if it is near
+	Locked   string          `json:"locked,omitempty"`  // the lock that named the release
 
 	Err error `json:"-"`
 
 	channel, target string
 	pin             *release.Pin     // what a pin can be bumped to
 	rel             *release.Release // what was chosen
+}
+
+// Stale says for how long an index has not moved, and why, as far as
+// comparing the indexes of the channel tells.
+type Stale struct {
+	Age    string `json:"age"`
+	Cause  string `json:"cause"` // one of fetch's causes
+	Detail string `json:"detail"`
 }
 
 // Verified says what the bytes of a tarball were and what vouched for them.

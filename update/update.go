@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
+	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -46,18 +47,25 @@ type Install struct {
 
 // Channel is where the releases of a channel are listed.
 type Channel struct {
-	Indexes  []fetch.Source
-	Insecure bool // http:// from other machines is taken
+	Indexes    []fetch.Source
+	StaleAfter time.Duration // the age from which its newest release is stale; 0: never
+	Retention  time.Duration // how long AMD keeps a release; 0: for ever
 }
 
 // Options says what a run does. Store, Client and Channels are needed.
 type Options struct {
 	Store    *store.Store
-	Client   func(insecure bool, event func(fetch.Event)) (*fetch.Client, error)
+	Client   func(event func(fetch.Event)) (*fetch.Client, error)
 	Channels map[string]Channel
 	Installs []Install
 	Bumps    []Bump
 	Policy   Policy
+
+	Ledger *store.Ledger // nil: the store's
+	Lock   Place         // install exactly what this lock names; its zero value: none
+	Verify string        // what activation needs: VerifyObserved (default), VerifyAgreed or VerifySigned
+	Quorum int           // for VerifyAgreed
+	Trust  []Place       // ledgers and locks of others
 
 	Version        string // this version and no other
 	DryRun         bool   // say what would be done
@@ -65,10 +73,12 @@ type Options struct {
 	NoBump         bool
 	AcceptNewBytes bool // take new bytes under a known name
 
-	Sys   fs.FS // /sys, for auto; nil: the machine's
-	Now   func() time.Time
-	Log   *slog.Logger
-	Event func(Event)
+	GFX    *gfx.Table // what is known of targets; nil: what is built in
+	Sys    fs.FS      // /sys, for auto; nil: the machine's
+	Kernel string     // the release of the running kernel; "": unknown
+	Now    func() time.Time
+	Log    *slog.Logger
+	Event  func(Event)
 }
 
 // Policy says which release is the one to take.
@@ -77,7 +87,6 @@ type Policy struct {
 	Series         string
 	MinAge         time.Duration
 	Settle         time.Duration
-	StaleAfter     time.Duration
 	Deny           []string
 	Multiarch      string // never or fallback
 	AllowDowngrade bool
@@ -125,7 +134,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			}
 		}()
 	}
-	r := &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}}
+	r := newRun(o)
+	defer r.dropSpools()
 	rep := &Report{Schema: Schema, DryRun: o.DryRun, Installs: []*Outcome{}}
 	for _, in := range installs {
 		out := r.install(ctx, in)
@@ -144,6 +154,9 @@ func (o Options) withDefaults() Options {
 	if o.Sys == nil {
 		o.Sys = os.DirFS("/sys")
 	}
+	if o.GFX == nil {
+		o.GFX = gfx.New(amd.Builtin())
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -161,7 +174,7 @@ func (o Options) expand() ([]Install, error) {
 	var out []Install
 	seen := map[string]bool{}
 	add := func(in Install) {
-		name, _ := gfx.Canonical(in.Target)
+		name, _ := o.GFX.Canonical(in.Target)
 		if key := in.Channel + " " + name; !seen[key] {
 			seen[key] = true
 			out = append(out, in)
@@ -169,20 +182,21 @@ func (o Options) expand() ([]Install, error) {
 	}
 	for _, in := range o.Installs {
 		if in.Target != gfx.Auto {
-			if _, ok := gfx.Canonical(in.Target); !ok {
+			if _, ok := o.GFX.Canonical(in.Target); !ok {
 				return nil, &UsageError{fmt.Errorf("%q is no GPU target: use a gfx name (gfx1151), a family (gfx110X-all), a product name (\"RX 7900 XTX\"), multiarch or auto", in.Target)}
 			}
 			add(in)
 			continue
 		}
-		targets, err := gfx.Detect(o.Sys)
+		m, err := o.GFX.Detect(o.Sys)
 		if err != nil {
-			return nil, &UsageError{fmt.Errorf("find the GPUs of this machine: %w; name the target with --arch, for example --arch gfx1151", err)}
+			return nil, &UsageError{fmt.Errorf("find the GPUs of this machine: %w (for example --arch gfx1151)", err)}
 		}
-		for i, t := range targets {
+		o.describe(m)
+		for i, t := range m.Taken {
 			in.Target = t
 			if i > 0 && in.Link != "" {
-				o.Log.Warn("one link cannot lead to two targets", "link", in.Link, "leads to", targets[0], "not to", t)
+				o.Log.Warn("one link cannot lead to two targets", "link", in.Link, "leads to", m.Taken[0], "not to", t)
 				in.Link = ""
 			}
 			add(in)
@@ -196,57 +210,35 @@ func (o Options) expand() ([]Install, error) {
 	return out, nil
 }
 
+// describe says which GPUs were found, which are left out, and what the kernel
+// may be too old for.
+func (o Options) describe(m *gfx.Machine) {
+	for _, g := range m.LeftOut {
+		o.Log.Warn("a GPU is left out", "gpu", g.Target, "node", g.Node, "because", g.Reason)
+	}
+	for _, t := range m.Taken {
+		o.Log.Info("found a GPU", "target", t, "name", o.GFX.Name(t))
+		if least := o.GFX.Kernel(t); gfx.OlderKernel(o.Kernel, least) {
+			o.Log.Warn("the kernel is older than the first that drives this GPU: programs may not find it", "target", t, "kernel", o.Kernel, "needs", least)
+		}
+	}
+}
+
+func newRun(o Options) *run {
+	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}}
+}
+
 // run is the state of one Run.
 type run struct {
 	o        Options
 	listings map[string]*listed
+	fetcher  *fetch.Client
+	locked   *word // what Lock says, once it was read
+	lockErr  error
+	trusted  []*word         // what Trust says, once it was read
+	spools   []string        // whole downloads that another install of this run may want
+	made     map[string]bool // directories of the generations that this run has made
 	slots    map[string]bool // those that an install of this run has taken
-}
-
-// listed is what the indexes of a channel said, once for all installs of it.
-type listed struct {
-	client *fetch.Client
-	l      *fetch.Listing
-	err    error
-}
-
-// list reads the indexes of a channel, once.
-func (r *run) list(ctx context.Context, channel string) *listed {
-	if l := r.listings[channel]; l != nil {
-		return l
-	}
-	l := &listed{}
-	r.listings[channel] = l
-	ch, ok := r.o.Channels[channel]
-	if !ok {
-		l.err = &UsageError{fmt.Errorf("no index is known for channel %q", channel)}
-		return l
-	}
-	r.o.Event(Event{Stage: "list", Message: "reading the " + channel + " index"})
-	l.client, l.err = r.o.Client(ch.Insecure, func(e fetch.Event) {
-		switch e.Kind {
-		case fetch.EventRetry, fetch.EventNote:
-			log := r.o.Log
-			if e.Release != "" {
-				log = log.With("release", e.Release)
-			}
-			log.Warn(e.Message)
-		default:
-			r.o.Event(Event{Stage: "download", Done: e.Done, Total: e.Total})
-		}
-	})
-	if l.err != nil {
-		return l
-	}
-	l.l, l.err = l.client.List(ctx, channel, ch.Indexes)
-	if l.err == nil {
-		for _, s := range l.l.Sources {
-			if s.Err != nil {
-				r.o.Log.Warn("an index could not be read", "url", s.URL, "error", s.Err)
-			}
-		}
-	}
-	return l
 }
 
 // errorsAs is errors.As for a type that is not needed afterwards.

@@ -27,6 +27,7 @@ type world struct {
 	t         *testing.T
 	amd, root string
 	tarballs  atomic.Int64 // requests for tarballs
+	bodies    atomic.Int64 // those of them that are not HEAD
 	broken    atomic.Bool  // tarballs end early
 	o         Options
 }
@@ -41,6 +42,9 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".tar.gz") {
 			w.tarballs.Add(1)
+			if r.Method != http.MethodHead {
+				w.bodies.Add(1)
+			}
 			if w.broken.Load() && r.Method == http.MethodGet {
 				panic(http.ErrAbortHandler)
 			}
@@ -54,10 +58,10 @@ func newWorld(t *testing.T) *world {
 	}
 	w.o = Options{
 		Store:    st,
-		Channels: map[string]Channel{"nightly": {Indexes: fetch.Sources(server.URL + demo.IndexPath)}},
+		Channels: map[string]Channel{"nightly": {Indexes: fetch.Sources(server.URL + demo.IndexPath), StaleAfter: 96 * time.Hour}},
 		Installs: []Install{{Target: "gfx1151", Channel: "nightly", Keep: 3}},
-		Policy:   Policy{Prefer: "version", StaleAfter: 96 * time.Hour},
-		Client: func(insecure bool, event func(fetch.Event)) (*fetch.Client, error) {
+		Policy:   Policy{Prefer: "version"},
+		Client: func(event func(fetch.Event)) (*fetch.Client, error) {
 			return fetch.New(fetch.Options{Retries: -1, Event: event})
 		},
 	}

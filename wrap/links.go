@@ -10,12 +10,15 @@ import (
 // treeLink is a link at the root of a ROCm tree.
 type treeLink struct{ name, target string }
 
+// wantedLinks are the links that a tree should have.
+var wantedLinks = []treeLink{{"amdgcn", "lib/llvm/amdgcn"}, {"llvm", "lib/llvm"}}
+
 // lacking lists the links that a ROCm root has and that older or trimmed trees
 // lack: clang looks for device code in $ROCM_PATH/amdgcn, tools for the compiler
 // in $ROCM_PATH/llvm. What stands there already stays, whatever it is.
 func (t *tree) lacking() []treeLink {
 	var links []treeLink
-	for _, want := range []treeLink{{"amdgcn", "lib/llvm/amdgcn"}, {"llvm", "lib/llvm"}} {
+	for _, want := range wantedLinks {
 		if _, taken := t.nodes[want.name]; !taken && t.isDir(want.target) {
 			links = append(links, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -117,7 +118,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
-		a.listCmd(), a.updateCmd(), a.repackCmd(), a.auditCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
+		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
 		a.daemonCmd(), a.demoCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)
@@ -189,6 +190,24 @@ func (a *app) defaultRoot() string {
 		return filepath.Join(home, ".local", "share", "rocm-nightly")
 	}
 	return ""
+}
+
+// cacheDir is where what can be fetched again is kept: where systemd says
+// (CacheDirectory=), else among the user's caches or the system's.
+func (a *app) cacheDir() string {
+	if dir, _, _ := strings.Cut(a.getenv("CACHE_DIRECTORY"), ":"); filepath.IsAbs(dir) {
+		return dir
+	}
+	if dir := a.getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "rocm-nightly")
+	}
+	if a.uid == 0 {
+		return "/var/cache/rocm-nightly"
+	}
+	if home := a.getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".cache", "rocm-nightly")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("rocm-nightly-%d", a.uid))
 }
 
 // store opens the store of the configuration. Only the verbs that use it need

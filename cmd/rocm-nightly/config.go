@@ -162,6 +162,7 @@ func (a *app) configSchema() error {
 	size := &jsonschema.Schema{Types: []string{"string", "integer"}}
 	s, err := jsonschema.For[config.Config](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[config.Duration](): text,
+		reflect.TypeFor[config.Patience](): text,
 		reflect.TypeFor[config.Size]():     size,
 	}})
 	if err != nil {

@@ -72,7 +72,7 @@ func exitCode(err error) int {
 	case errors.As(err, &refused), errors.Is(err, errAuditRefused):
 		return update.ExitRefused
 	}
-	return update.ExitFailed
+	return update.ExitOf(err)
 }
 
 // hint says what to try, where that is known and the error does not say it.
@@ -84,6 +84,8 @@ func hint(err error) string {
 	switch {
 	case errors.As(err, &mismatch) && mismatch.Want.Source == "--digest":
 		return "the bytes are not those that were asked for: check the digest, and fetch the tarball again"
+	case errors.As(err, &mismatch) && exitCode(err) == update.ExitNewBytes:
+		return "one name has had two contents: ask AMD's issue tracker, compare with what others have seen, and take neither until it is clear"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space, or work on another file system (--root or --prefix), then run it again; what was in use is untouched"
 	case errors.Is(err, syscall.EROFS):

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -28,7 +29,8 @@ func (a *app) listCmd() *cobra.Command {
 		Short: "Show what AMD publishes",
 		Long: `Show what AMD publishes: the newest release of each family, or with --arch
 every release of the family that serves it, newest first. With --all also the -tests
-tarballs, those of other platforms, and the names that are of no known grammar.`,
+and other variants, other platforms, the names that are of no known grammar, what
+the indexes of the past list, and what each index said.`,
 		Example: "  rocm-nightly list\n  rocm-nightly list --arch gfx1151\n  rocm-nightly list --channel stable --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
@@ -50,13 +52,30 @@ type listed struct {
 	URL       string    `json:"url"`
 	MTime     time.Time `json:"mtime"`
 	Tests     bool      `json:"tests"`
+	Variant   string    `json:"variant,omitempty"` // tests, lite, asan, …
+	Archive   string    `json:"archive"`           // tar.gz, …
+	Size      int64     `json:"size,omitempty"`    // where the index says
 	Platform  string    `json:"platform"`
+}
+
+// indexSaid is what one index said, in the JSON form of list.
+type indexSaid struct {
+	URL      string    `json:"url"`
+	Error    string    `json:"error,omitempty"`
+	Releases int       `json:"releases"`
+	Taken    int       `json:"taken"`    // those that no other index is preferred for
+	Unparsed int       `json:"unparsed"` // names of no known grammar
+	Refused  int       `json:"refused"`  // references that lead elsewhere, which are not followed
+	Newest   time.Time `json:"newest,omitzero"`
+	Frozen   bool      `json:"frozen"` // publishes no more, as far as is known or seen
 }
 
 type listing struct {
 	Schema   int      `json:"schema"`
 	Releases []listed `json:"releases"`
-	Unparsed []string `json:"unparsed,omitempty"`
+	Unparsed []string `json:"unparsed,omitempty"` // with --all
+
+	Indexes []indexSaid `json:"indexes"`
 }
 
 func (a *app) list(ctx context.Context, o listOptions) error {
@@ -67,12 +86,11 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	if !slices.Contains(config.ChannelNames(), o.channel) {
 		return usage(fmt.Errorf("--channel %q is not one of nightly, dev, rc, bkc, stable, asan", o.channel))
 	}
-	urls, insecure := indexes(cfg.Channels[o.channel])
-	client, err := a.fetchClient(cfg, insecure, nil)
+	client, err := a.fetchClient(cfg, nil)
 	if err != nil {
 		return err
 	}
-	l, err := client.List(ctx, o.channel, urls)
+	l, err := client.List(ctx, o.channel, sources(cfg.Channels[o.channel], "", "", o.all))
 	if err != nil {
 		return err
 	}
@@ -82,7 +100,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 			log.Warn("an index could not be read", "url", s.URL, "error", s.Err)
 		}
 	}
-	releases, err := o.pick(l)
+	releases, err := o.pick(cfg.GFX, l)
 	if err != nil {
 		return err
 	}
@@ -91,31 +109,38 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		out.Unparsed = l.Unparsed
 	}
 	for _, r := range releases {
-		targets := gfx.Targets(r.Family)
+		targets := cfg.GFX.Targets(r.Family)
 		if targets == nil {
 			targets = []string{}
 		}
-		out.Releases = append(out.Releases, listed{r.Channel, r.Family, targets, o.arch, r.Version.String(), r.URL, r.MTime.UTC(), r.Tests, r.Platform})
+		out.Releases = append(out.Releases, listed{r.Channel, r.Family, targets, o.arch, r.Version.String(), r.URL, r.MTime.UTC(), r.Tests, r.Variant, r.Archive, r.Size, r.Platform})
+	}
+	for _, s := range l.Sources {
+		said := indexSaid{s.URL, "", s.Releases, s.Listed, s.Unparsed, s.Refused, s.Newest.UTC(), s.Frozen}
+		if s.Err != nil {
+			said.Error = s.Err.Error()
+		}
+		out.Indexes = append(out.Indexes, said)
 	}
 	if a.json {
 		a.printJSON(out)
 		return nil
 	}
-	return a.printList(out)
+	return a.printList(out, o.all)
 }
 
 // pick chooses the releases to show: with --arch or --all every one, else the
 // newest of each family.
-func (o listOptions) pick(l *fetch.Listing) ([]release.Release, error) {
+func (o listOptions) pick(known *gfx.Table, l *fetch.Listing) ([]release.Release, error) {
 	family := ""
 	if o.arch != "" {
-		if _, known := gfx.Canonical(o.arch); !known && o.arch != gfx.Auto {
+		if _, ok := known.Canonical(o.arch); !ok && o.arch != gfx.Auto {
 			return nil, usage(fmt.Errorf("list: %q is no GPU target: use a gfx name, a family, a product name or multiarch", o.arch))
 		}
 		if o.arch == gfx.Auto {
 			return nil, usage(fmt.Errorf("--arch auto: name a target to list its releases"))
 		}
-		res, err := gfx.Resolve(o.arch, l.Families())
+		res, err := known.Resolve(o.arch, l.Families())
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", l.Channel, err)
 		}
@@ -124,7 +149,7 @@ func (o listOptions) pick(l *fetch.Listing) ([]release.Release, error) {
 	var out []release.Release
 	seen := map[string]bool{}
 	for _, r := range l.Releases {
-		plain := r.Platform == "linux" && !r.Tests
+		plain := r.Unusable() == ""
 		switch {
 		case family != "" && r.Family != family, !o.all && !plain:
 			continue
@@ -137,18 +162,18 @@ func (o listOptions) pick(l *fetch.Listing) ([]release.Release, error) {
 	return out, nil
 }
 
-func (a *app) printList(l listing) error {
+func (a *app) printList(l listing, all bool) error {
 	if len(l.Releases) == 0 {
 		fmt.Fprintln(a.stderr, "nothing is published")
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, r := range l.Releases {
-		note := ""
-		if r.Tests {
-			note = "tests"
-		}
+		note := r.Variant
 		if r.Platform != "linux" {
 			note += " " + r.Platform
+		}
+		if r.Archive != "tar.gz" {
+			note += " " + r.Archive
 		}
 		day := "-"
 		if !r.MTime.IsZero() {
@@ -159,28 +184,64 @@ func (a *app) printList(l listing) error {
 	for _, name := range l.Unparsed {
 		fmt.Fprintf(w, "?\t%s\t\tunknown name\n", name)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || !all {
+		return err
+	}
+	for _, s := range l.Indexes {
+		fmt.Fprintf(a.stderr, "%s: %s\n", s.URL, s.text())
+	}
+	return nil
 }
 
-// indexes lists the indexes of a channel, and whether http:// is taken.
-func indexes(ch config.Channel) (sources []fetch.Source, insecure bool) {
-	for _, ix := range ch.Indexes {
-		sources = append(sources, fetch.Source{URL: ix.URL})
-		insecure = insecure || ix.Insecure
+// text is what an index said, for people.
+func (s indexSaid) text() string {
+	if s.Error != "" {
+		return "could not be read"
 	}
-	return sources, insecure
+	text := fmt.Sprintf("%d releases, %d taken from here, %d names of no known grammar, %d references refused", s.Releases, s.Taken, s.Unparsed, s.Refused)
+	if !s.Newest.IsZero() {
+		text += ", newest of " + s.Newest.Format("2006-01-02 15:04")
+	}
+	if s.Frozen {
+		text += ", publishes no more"
+	}
+	return text
+}
+
+// sources lists the indexes of a channel to ask for what is wanted; see
+// config.Channel.Ask.
+func sources(ch config.Channel, version, series string, all bool) []fetch.Source {
+	v, _ := release.ParseVersion(version) // what is none is refused by whoever takes it
+	var out []fetch.Source
+	for _, ix := range ch.Ask(v, series, all) {
+		out = append(out, fetch.Source{
+			URL: ix.URL, Insecure: ix.Insecure, HeadersFile: ix.HeadersFile, CAFile: ix.CAFile, ClientCert: ix.ClientCert,
+			ClientKey: ix.ClientKey, AllowHosts: ix.AllowHosts, From: ix.From, Until: ix.Until, Frozen: ix.Frozen,
+		})
+	}
+	return out
 }
 
 // fetchClient makes a client that downloads as the config says.
-func (a *app) fetchClient(cfg *config.Config, insecure bool, event func(fetch.Event)) (*fetch.Client, error) {
+func (a *app) fetchClient(cfg *config.Config, event func(fetch.Event)) (*fetch.Client, error) {
 	retries := cfg.Download.Retries
 	if retries == 0 {
 		retries = -1 // none; fetch takes 0 for its default
 	}
 	return fetch.New(fetch.Options{
-		UserAgent: "rocm-nightly/" + version().Version, Insecure: insecure,
+		UserAgent: "rocm-nightly/" + version().Version, CacheDir: filepath.Join(a.cacheDir(), "indexes"), Sources: allSources(cfg),
 		Connections: cfg.Download.Connections, Retries: retries,
 		IdleTimeout: time.Duration(cfg.Download.IdleTimeout), RateLimit: int64(cfg.Download.RateLimit),
 		Event: event,
 	})
+}
+
+// allSources lists every index of every channel: what is fetched from their
+// hosts is fetched as the config says.
+func allSources(cfg *config.Config) []fetch.Source {
+	var all []fetch.Source
+	for _, ch := range cfg.Channels {
+		all = append(all, sources(ch, "", "", true)...)
+	}
+	return all
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
-	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -106,7 +105,7 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 		return err
 	}
 	if n, err := release.ParseName(in.name); err == nil {
-		ro.Release = release.Release{Name: in.name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests}
+		ro.Release = release.Release{Name: in.name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests, Variant: n.Variant, Archive: n.Archive}
 	}
 	p := a.newProgress(a.stderr)
 	ro.Event = func(e repack.Event) {
@@ -167,7 +166,7 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 		return ro, fmt.Errorf("repack: --layout %q is neither root nor tree", o.layout)
 	}
 	if o.arch != "" {
-		target, ok := gfx.Canonical(o.arch)
+		target, ok := cfg.GFX.Canonical(o.arch)
 		if !ok {
 			return ro, fmt.Errorf("repack: --arch %q is no GPU target", o.arch)
 		}

@@ -32,7 +32,7 @@ func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix st
 		in, stop := interruptible(ctx, a.stdin)
 		return &source{in, "", func(err error) error { stop(); return err }}, nil
 	}
-	if u, err := url.Parse(src); err == nil && (u.Scheme == "https" || u.Scheme == "http") {
+	if u, err := url.Parse(src); err == nil && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "file") {
 		return a.openURL(ctx, cfg, u, prefix)
 	}
 	f, err := os.Open(src)
@@ -45,11 +45,11 @@ func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix st
 // openURL downloads into a spool beside the prefix. What an interrupted run
 // left there is taken up again; it is removed at the end.
 func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefix string) (*source, error) {
-	client, err := a.fetchClient(cfg, false, nil)
+	client, err := a.fetchClient(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSpool(u, prefix)
+	s, err := newSpool(u.String(), prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +68,13 @@ type spool struct {
 }
 
 // newSpool names the spool of a URL for a prefix, and makes nothing yet.
-func newSpool(u *url.URL, prefix string) (*spool, error) {
+func newSpool(url, prefix string) (*spool, error) {
 	abs, err := filepath.Abs(prefix)
 	if err != nil {
-		return nil, fmt.Errorf("repack: %w", err)
+		return nil, fmt.Errorf("find a place for the download: %w", err)
 	}
 	parent := filepath.Dir(abs)
-	id := sha256.Sum256([]byte(filepath.Base(abs) + "\x00" + u.String()))
+	id := sha256.Sum256([]byte(filepath.Base(abs) + "\x00" + url))
 	s := &spool{dir: filepath.Join(parent, fmt.Sprintf(".rocm-nightly-download-%x", id[:16]))}
 	for dir := parent; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
-	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -47,9 +46,11 @@ type slotStatus struct {
 	Slot        string             `json:"slot"`
 	Active      string             `json:"active"` // "" if none
 	Prefix      string             `json:"prefix"`
-	Age         string             `json:"age"`             // of the active night, for people
-	Newer       *string            `json:"newer"`           // null: nothing newer, or not known
-	Error       string             `json:"error,omitempty"` // what is wrong with the slot
+	Age         string             `json:"age"`               // of the active night, for people
+	Newer       *string            `json:"newer"`             // null: nothing newer, or not known
+	Stale       *update.Stale      `json:"stale,omitempty"`   // the index has not moved for too long
+	Expires     string             `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active
+	Error       string             `json:"error,omitempty"`   // what is wrong with the slot
 	Generations []generationStatus `json:"generations"`
 	History     []store.Activation `json:"history,omitempty"`
 	Runs        []runStatus        `json:"runs,omitempty"`
@@ -99,6 +100,8 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 			s.Error = err.Error()
 		}
 		s.Newer = look.newer(ctx, sl, s.Active)
+		s.Stale = look.stale(ctx, sl, s.Active)
+		s.Expires = expires(cfg, st, sl)
 		rep.Slots = append(rep.Slots, s)
 	}
 	for _, in := range cfg.Installs {
@@ -189,12 +192,11 @@ func (l *lookup) listing(ctx context.Context, channel string) *fetch.Listing {
 	l.listings[channel] = nil
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
-	urls, insecure := indexes(l.cfg.Channels[channel])
 	quick := *l.cfg
 	quick.Download.Retries = 0
-	client, err := l.a.fetchClient(&quick, insecure, nil)
+	client, err := l.a.fetchClient(&quick, nil)
 	if err == nil {
-		l.listings[channel], err = client.List(ctx, channel, urls)
+		l.listings[channel], err = client.List(ctx, channel, sources(l.cfg.Channels[channel], "", "", false))
 	}
 	if err != nil {
 		l.a.log(l.a.stderr).Warn("what is newer is not known: the index could not be read", "channel", channel, "error", err)
@@ -211,7 +213,7 @@ func (l *lookup) newer(ctx context.Context, sl *store.Slot, active string) *stri
 	if list == nil {
 		return nil
 	}
-	res, err := gfx.Resolve(sl.Target(), list.Families())
+	res, err := l.cfg.GFX.Resolve(sl.Target(), list.Families())
 	if err != nil {
 		return nil
 	}
@@ -234,6 +236,51 @@ func (l *lookup) newer(ctx context.Context, sl *store.Slot, active string) *stri
 	return &text
 }
 
+// stale tells whether the index has moved, and AMD is silent only there.
+func (l *lookup) stale(ctx context.Context, sl *store.Slot, active string) *update.Stale {
+	if l.offline || active == "" {
+		return nil
+	}
+	list := l.listing(ctx, sl.Channel())
+	if list == nil {
+		return nil
+	}
+	res, err := l.cfg.GFX.Resolve(sl.Target(), list.Families())
+	if err != nil {
+		return nil
+	}
+	after := l.cfg.Policy.StaleAfter.Or(l.cfg.AMD.Channels[sl.Channel()].StaleAfter)
+	f := list.Freshness(res.Family, after, time.Now())
+	if !f.Stale {
+		return nil
+	}
+	return &update.Stale{Age: f.Age.Round(time.Second).String(), Cause: f.Cause, Detail: f.Detail}
+}
+
+// expires is the day on which AMD deletes what is active, "" if it does not or
+// the day is not known.
+func expires(cfg *config.Config, st *store.Store, sl *store.Slot) string {
+	g, err := sl.Current()
+	if err != nil || g == nil {
+		return ""
+	}
+	v, err := release.ParseVersion(g.Version)
+	if err != nil {
+		return ""
+	}
+	var published time.Time
+	if m, err := g.Manifest(); err == nil {
+		if pins, err := st.FindPins(m.Name); err == nil && len(pins) > 0 {
+			published = pins[len(pins)-1].MTime
+		}
+	}
+	day, ok := update.Expiry(v, published, time.Duration(cfg.AMD.Channels[sl.Channel()].Retention)*24*time.Hour)
+	if !ok {
+		return ""
+	}
+	return day.Format(time.DateOnly)
+}
+
 func (a *app) printStatus(rep statusReport) error {
 	if len(rep.Slots) == 0 {
 		fmt.Fprintf(a.stderr, "nothing is installed in %s; begin with: rocm-nightly update --arch gfx1151\n", rep.Root)
@@ -244,12 +291,18 @@ func (a *app) printStatus(rep statusReport) error {
 		if s.Error != "" {
 			fmt.Fprintf(w, "  ! %s\n", printable(s.Error))
 		}
+		if s.Stale != nil {
+			fmt.Fprintf(w, "  ! the index is stale: %s\n", printable(s.Stale.Detail))
+		}
 		for _, g := range s.Generations {
 			mark, note := " ", ""
 			if g.Active {
 				mark, note = "*", "\t"+s.Age
 				if s.Newer != nil {
 					note += ", newer: " + *s.Newer
+				}
+				if s.Expires != "" {
+					note += ", AMD keeps it until " + s.Expires
 				}
 			}
 			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, bytesText(g.Bytes), g.Installed.Local().Format("2006-01-02 15:04"), note)

@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/bump"
@@ -18,6 +20,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -29,6 +32,7 @@ type updateOptions struct {
 	noInstall      bool
 	noBump         bool
 	acceptNewBytes bool
+	ledger         string
 }
 
 func (a *app) updateCmd() *cobra.Command {
@@ -51,6 +55,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f.BoolVar(&o.noInstall, "no-install", false, "verify, repack and audit for the pins' sake, but install nothing")
 	f.BoolVar(&o.noBump, "no-bump", false, "leave the repositories alone")
 	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")
+	f.StringVar(&o.ledger, "ledger", "", "remember verified tarballs in this `file`, not in the store's ledger")
 	a.jsonFlag(c)
 	return c
 }
@@ -84,16 +89,34 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 	if err != nil {
 		return nil, err
 	}
-	uo := updateConfig(cfg)
-	uo.Store, uo.Log, uo.Event = st, log, p.event
-	uo.Client = func(insecure bool, event func(fetch.Event)) (*fetch.Client, error) {
-		return a.fetchClient(cfg, insecure, event)
+	uo := a.updateOptions(cfg, o.version, p.event, log)
+	uo.Store = st
+	if o.ledger != "" {
+		uo.Ledger = store.OpenLedger(o.ledger)
 	}
 	if len(o.arch) > 0 {
 		uo.Installs = archInstalls(cfg, o.arch)
 	}
-	uo.Version, uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.version, o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
+	uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
 	return update.Run(ctx, uo)
+}
+
+// updateOptions is the config as the pipeline wants it, for the newest
+// admissible version or for the one that is named.
+func (a *app) updateOptions(cfg *config.Config, version string, event func(update.Event), log *slog.Logger) update.Options {
+	uo := updateConfig(cfg, version)
+	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
+	uo.Client = func(event func(fetch.Event)) (*fetch.Client, error) { return a.fetchClient(cfg, event) }
+	return uo
+}
+
+// kernelRelease is the release of the running kernel, "" if it does not say.
+func kernelRelease() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(name.Release[:])
 }
 
 // archInstalls makes installs of --arch: those of the config that name the
@@ -110,9 +133,9 @@ func archInstalls(cfg *config.Config, arch []string) []update.Install {
 // auto, whose settings are those of this machine.
 func archInstall(cfg *config.Config, target string) config.Install {
 	in := config.Install{Target: target, Channel: "nightly"}
-	want, _ := gfx.Canonical(target)
+	want, _ := cfg.GFX.Canonical(target)
 	for _, c := range cfg.Installs {
-		name, _ := gfx.Canonical(c.Target)
+		name, _ := cfg.GFX.Canonical(c.Target)
 		if name == want && target != gfx.Auto {
 			return c
 		}
@@ -125,21 +148,27 @@ func archInstall(cfg *config.Config, target string) config.Install {
 }
 
 // updateConfig translates the config for the pipeline.
-func updateConfig(cfg *config.Config) update.Options {
+func updateConfig(cfg *config.Config, version string) update.Options {
 	o := update.Options{
-		Channels: map[string]update.Channel{},
+		Channels: map[string]update.Channel{}, GFX: cfg.GFX, Version: version,
+		Lock: update.Place{URL: cfg.Policy.Lock, Key: cfg.Policy.LockKey}, Verify: cfg.Policy.Verify, Quorum: cfg.Policy.Quorum,
 		Policy: update.Policy{
 			Prefer: cfg.Policy.Prefer, Series: cfg.Policy.Series, MinAge: time.Duration(cfg.Policy.MinAge),
-			Settle: time.Duration(cfg.Policy.Settle), StaleAfter: time.Duration(cfg.Policy.StaleAfter),
-			Deny: cfg.Policy.Deny, Multiarch: cfg.Policy.Multiarch, AllowDowngrade: cfg.Policy.AllowDowngrade,
+			Settle: time.Duration(cfg.Policy.Settle), Deny: slices.Concat(cfg.Policy.Deny, cfg.AMD.Patterns()), Multiarch: cfg.Policy.Multiarch, AllowDowngrade: cfg.Policy.AllowDowngrade,
 		},
 	}
 	for name, ch := range cfg.Channels {
-		urls, insecure := indexes(ch)
-		o.Channels[name] = update.Channel{Indexes: urls, Insecure: insecure}
+		known := cfg.AMD.Channels[name]
+		o.Channels[name] = update.Channel{
+			Indexes:    sources(ch, version, cfg.Policy.Series, false),
+			StaleAfter: cfg.Policy.StaleAfter.Or(known.StaleAfter), Retention: time.Duration(known.Retention) * 24 * time.Hour,
+		}
 	}
 	for _, in := range cfg.Installs {
 		o.Installs = append(o.Installs, updateInstall(cfg, in))
+	}
+	for _, t := range cfg.Trust {
+		o.Trust = append(o.Trust, update.Place{URL: t.URL, Key: t.Key})
 	}
 	for _, b := range cfg.Bump {
 		o.Bumps = append(o.Bumps, updateBump(b))

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // problem is something in a data file that makes no sense.
@@ -68,9 +70,9 @@ func (c *checker) channel(name string, ch Channel, whole bool) {
 
 func (c *checker) index(at []string, ix Index) {
 	c.want(goodURL(ix.URL), append(at, "url"), "%q is not of the form https://host/path/ (or file:///directory/)", ix.URL)
-	from, errFrom := parseBound(ix.From)
+	from, errFrom := release.ParseBound(ix.From)
 	c.want(errFrom == nil, append(at, "from"), "%v", errFrom)
-	until, errUntil := parseBound(ix.Until)
+	until, errUntil := release.ParseBound(ix.Until)
 	c.want(errUntil == nil, append(at, "until"), "%v", errUntil)
 	if errFrom == nil && errUntil == nil && !from.IsZero() && !until.IsZero() {
 		c.want(from.Compare(until) < 0, append(at, "until"), "%s is not after from, %s", ix.Until, ix.From)

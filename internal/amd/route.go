@@ -8,22 +8,13 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
-// Bounds returns From and Until in a form that orders rightly against any
-// version by release.Version.Compare alone: a bare 10.1, which would sort
-// after its own nights, becomes 10.1.0.dev0, which sorts before them.
-func (ix Index) Bounds() (from, until string) {
-	f, _ := parseBound(ix.From) // both were parsed when the file was read
-	u, _ := parseBound(ix.Until)
-	return f.String(), u.String()
-}
-
 // Holds reports whether v lies in the index's route, [From, Until).
 func (ix Index) Holds(v release.Version) bool {
-	from, err := parseBound(ix.From)
+	from, err := release.ParseBound(ix.From)
 	if err != nil {
 		return false
 	}
-	until, err := parseBound(ix.Until)
+	until, err := release.ParseBound(ix.Until)
 	if err != nil {
 		return false
 	}
@@ -42,8 +33,8 @@ func (ix Index) overlaps(series string) bool {
 	if !ok {
 		return true
 	}
-	from, errFrom := parseBound(ix.From)
-	until, errUntil := parseBound(ix.Until)
+	from, errFrom := release.ParseBound(ix.From)
+	until, errUntil := release.ParseBound(ix.Until)
 	if errFrom != nil || errUntil != nil {
 		return true
 	}
@@ -67,25 +58,6 @@ func (c Channel) Ask(version release.Version, series string, all bool) []Index {
 	return asked
 }
 
-// parseBound reads one end of a route. A bare release number, a major alone
-// too, stands for the first build that leads up to it.
-func parseBound(s string) (release.Version, error) {
-	if s == "" {
-		return release.Version{}, nil
-	}
-	if _, err := strconv.Atoi(s); err == nil {
-		s += ".0"
-	}
-	v, err := release.ParseVersion(s)
-	if err != nil || v.Kind() != release.Final || v.Base() != s {
-		return v, err
-	}
-	for strings.Count(s, ".") < 2 {
-		s += ".0"
-	}
-	return release.ParseVersion(s + ".dev0")
-}
-
 // seriesBounds returns the first version of a series such as 7, 7.12 or
 // 7.12.0, and the first one past it.
 func seriesBounds(series string) (first, past release.Version, ok bool) {
@@ -95,11 +67,11 @@ func seriesBounds(series string) (first, past release.Version, ok bool) {
 		return first, past, false
 	}
 	next := strings.Join(append(parts[:len(parts)-1:len(parts)-1], strconv.Itoa(n+1)), ".")
-	first, err = parseBound(series)
+	first, err = release.ParseBound(series)
 	if err != nil {
 		return first, past, false
 	}
-	past, err = parseBound(next)
+	past, err = release.ParseBound(next)
 	return first, past, err == nil
 }
 

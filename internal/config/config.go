@@ -1,12 +1,20 @@
 package config
 
 import (
+	"slices"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/amd"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // Config is everything that config.yaml can say. See that file for what each
 // key means; Default holds what an absent key means.
 type Config struct {
+	AMD *amd.Data  `yaml:"-" json:"-"` // what is known of AMD's hosts, and of what to avoid
+	GFX *gfx.Table `yaml:"-" json:"-"` // what is known of GPUs
+
 	Root         string             `yaml:"root" json:"root" jsonschema:"where generations, downloads and the ledger are kept; empty: /var/lib/rocm-nightly for root, $XDG_DATA_HOME/rocm-nightly for a user"`
 	Channels     map[string]Channel `yaml:"channels" json:"channels" jsonschema:"the index pages of each channel; built in for AMD, written only for a mirror"`
 	Installs     []Install          `yaml:"installs" json:"installs" jsonschema:"what update installs"`
@@ -21,6 +29,7 @@ type Config struct {
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each slot stay"`
 	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`
 	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
+	Trust        []Trust            `yaml:"trust" json:"trust" jsonschema:"ledgers and locks of others, for policy.verify"`
 	Serve        Serve              `yaml:"serve" json:"serve" jsonschema:"the daemon's status page"`
 	Notify       []string           `yaml:"notify" json:"notify" jsonschema:"where events are sent"`
 }
@@ -32,8 +41,17 @@ type Channel struct {
 
 // Index is one index page.
 type Index struct {
-	URL      string `yaml:"url" json:"url"`
-	Insecure bool   `yaml:"insecure,omitempty" json:"insecure,omitempty" jsonschema:"take http:// from a host that is not this machine"`
+	URL         string   `yaml:"url" json:"url"`
+	Insecure    bool     `yaml:"insecure,omitempty" json:"insecure,omitempty" jsonschema:"take http:// from a host that is not this machine"`
+	HeadersFile string   `yaml:"headers_file,omitempty" json:"headers_file,omitempty" jsonschema:"lines of Name: value, sent to this host alone"`
+	CAFile      string   `yaml:"ca_file,omitempty" json:"ca_file,omitempty" jsonschema:"certificates (PEM) that are trusted for this host, beside the system's"`
+	ClientCert  string   `yaml:"client_cert,omitempty" json:"client_cert,omitempty" jsonschema:"the certificate (PEM) to show to this host; with its key, unless client_key names that"`
+	ClientKey   string   `yaml:"client_key,omitempty" json:"client_key,omitempty" jsonschema:"the key (PEM) of client_cert"`
+	AllowHosts  []string `yaml:"allow_hosts,omitempty" json:"allow_hosts,omitempty" jsonschema:"other hosts that redirects may lead to: a name, or *.suffix"`
+	From        string   `yaml:"from,omitempty" json:"from,omitempty" jsonschema:"the first version that this index serves"`
+	Until       string   `yaml:"until,omitempty" json:"until,omitempty" jsonschema:"the first version that it serves no more"`
+	Frozen      bool     `yaml:"frozen,omitempty" json:"frozen,omitempty" jsonschema:"nothing is published here any more"`
+	Archive     bool     `yaml:"archive,omitempty" json:"archive,omitempty" jsonschema:"asked only for versions that it may hold"`
 }
 
 // Install is one slot: a target of a channel. What is not set is as at the top level.
@@ -53,10 +71,20 @@ type Policy struct {
 	Series         string   `yaml:"series" json:"series" jsonschema:"only versions that begin so: 10.2"`
 	MinAge         Duration `yaml:"min_age" json:"min_age" jsonschema:"only releases published at least this long ago"`
 	Settle         Duration `yaml:"settle" json:"settle" jsonschema:"a night of which multiarch is not listed yet is left alone for this long"`
-	StaleAfter     Duration `yaml:"stale_after" json:"stale_after" jsonschema:"exit 3 when the newest night is older; 0s: never"`
+	StaleAfter     Patience `yaml:"stale_after" json:"stale_after" jsonschema:"exit 3 when the newest release is older; auto: 96h for nightly and dev, never for the others; 0s: never"`
 	Deny           []string `yaml:"deny" json:"deny" jsonschema:"versions or file names never to take; globs"`
 	Multiarch      string   `yaml:"multiarch" json:"multiarch" jsonschema:"never, or fallback: take multiarch where no family serves the target"`
 	AllowDowngrade bool     `yaml:"allow_downgrade" json:"allow_downgrade" jsonschema:"take the newest admissible release even when it is older than what is active"`
+	Lock           string   `yaml:"lock" json:"lock" jsonschema:"a rocm-nightly.lock, file or URL: install exactly what it names"`
+	LockKey        string   `yaml:"lock_key" json:"lock_key" jsonschema:"the minisign public key that must have signed the lock; empty: no signature is asked for"`
+	Verify         string   `yaml:"verify" json:"verify" jsonschema:"what activation needs. observed: our own observation; agreed: the same digest in quorum sources of trust; signed: a signed lock that names it"`
+	Quorum         int      `yaml:"quorum" json:"quorum" jsonschema:"how many sources of trust must have the same digest, for verify: agreed"`
+}
+
+// Trust is the ledger or the lock of somebody else.
+type Trust struct {
+	URL string `yaml:"url" json:"url" jsonschema:"https://, file:// or an absolute path of a ledger or a rocm-nightly.lock"`
+	Key string `yaml:"key,omitempty" json:"key,omitempty" jsonschema:"the minisign public key that must have signed it (URL.minisig)"`
 }
 
 // Download says how tarballs are downloaded.
@@ -137,14 +165,18 @@ type Serve struct {
 	Listen string `yaml:"listen" json:"listen"`
 }
 
-// Default returns what an empty file means.
-func Default() *Config {
+// Default returns what an empty file means, by the data that is built in.
+func Default() *Config { return defaultOf(amd.Builtin()) }
+
+// defaultOf returns what an empty file means where d is known of AMD.
+func defaultOf(d *amd.Data) *Config {
 	return &Config{
-		Channels: builtinChannels(),
+		AMD: d, GFX: gfx.New(d),
+		Channels: channelsOf(d),
 		Installs: []Install{{Target: "auto", Channel: "nightly"}},
 		Policy: Policy{
-			Prefer: "version", Settle: Duration(2 * time.Hour), StaleAfter: Duration(96 * time.Hour),
-			Deny: []string{}, Multiarch: "never",
+			Prefer: "version", Settle: Duration(2 * time.Hour), StaleAfter: Patience{Auto: true},
+			Deny: []string{}, Multiarch: "never", Verify: "observed", Quorum: 1,
 		},
 		Download: Download{Connections: 4, Retries: 10, IdleTimeout: Duration(time.Minute)},
 		Unpack:   Unpack{MaxBytes: 200 << 30, MaxEntries: 1_000_000, MaxRatio: 200, Decompressor: "auto"},
@@ -155,31 +187,41 @@ func Default() *Config {
 		Keep:     Keep{Last: 3},
 		Schedule: "CRON_TZ=UTC 30 6 * * *",
 		Bump:     []Bump{},
+		Trust:    []Trust{},
 		Serve:    Serve{Listen: "127.0.0.1:7151"},
 		Notify:   []string{},
 	}
 }
 
-// builtinChannels lists AMD's index pages, those that still publish first.
-// AMD moved its indexes in August 2026: the old ones answer, but are frozen.
-func builtinChannels() map[string]Channel {
-	pages := map[string][]string{
-		"nightly": {"https://nightly.repo.amd.com/rocm/core/tarball/", "https://rocm.nightlies.amd.com/tarball-multi-arch/"},
-		"dev":     {"https://dev.repo.amd.com/rocm/core/tarball/", "https://rocm.devreleases.amd.com/tarball-multi-arch/"},
-		"rc":      {"https://rc.repo.amd.com/rocm/core/tarball/", "https://rocm.prereleases.amd.com/tarball-multi-arch/"},
-		"bkc":     {"https://bkc.repo.amd.com/rocm/core/tarball/"},
-		"stable":  {"https://stable.repo.amd.com/rocm/core/tarball/", "https://repo.amd.com/rocm/tarball-multi-arch/", "https://repo.amd.com/rocm/tarball/"},
-		"asan":    {"https://nightly.repo.amd.com/rocm/core/tarball-asan/", "https://rocm.nightlies.amd.com/tarball-asan/"},
-	}
-	channels := make(map[string]Channel, len(pages))
-	for name, urls := range pages {
+// channelsOf lists the indexes that the data knows, in its order.
+func channelsOf(d *amd.Data) map[string]Channel {
+	channels := make(map[string]Channel, len(d.Channels))
+	for name, ch := range d.Channels {
 		var c Channel
-		for _, u := range urls {
-			c.Indexes = append(c.Indexes, Index{URL: u})
+		for _, ix := range ch.Indexes {
+			c.Indexes = append(c.Indexes, Index{
+				URL: ix.URL, From: ix.From, Until: ix.Until, Frozen: ix.Frozen, Archive: ix.Archive, AllowHosts: ix.AllowHosts,
+			})
 		}
 		channels[name] = c
 	}
 	return channels
+}
+
+// Ask lists the indexes of a channel to ask for what is wanted: archives only
+// for versions that they may hold, or with all. The zero version and the empty
+// series stand for whatever is newest.
+func (c Channel) Ask(version release.Version, series string, all bool) []Index {
+	var known amd.Channel
+	for _, ix := range c.Indexes {
+		known.Indexes = append(known.Indexes, amd.Index{URL: ix.URL, From: ix.From, Until: ix.Until, Archive: ix.Archive})
+	}
+	var asked []Index
+	for _, want := range known.Ask(version, series, all) {
+		i := slices.IndexFunc(c.Indexes, func(ix Index) bool { return ix.URL == want.URL })
+		asked = append(asked, c.Indexes[i])
+	}
+	return asked
 }
 
 // RepackOf returns how install i is repacked.

@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 )
 
 // Places says where Load looks. All paths are the caller's to give, so that
@@ -22,6 +24,9 @@ type Places struct {
 	Explicit string   // --config or $ROCM_NIGHTLY_CONFIG: must exist
 	Search   []string // the first that exists is taken
 	DropIns  string   // directory of *.yaml read after the file, in order of name; "" for none
+
+	DistroData string // a newer amd.yaml than the one built in; "" or absent: none
+	AdminData  string // an amd.yaml that is laid over it; "" or absent: none
 }
 
 // DefaultPlaces returns the places of this process: the user's configuration
@@ -31,7 +36,10 @@ func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places 
 	if explicit == "" {
 		explicit = getenv("ROCM_NIGHTLY_CONFIG")
 	}
-	p := Places{Explicit: explicit}
+	p := Places{Explicit: explicit, DistroData: amd.DistroFile, AdminData: amd.AdminFile}
+	if own := getenv("ROCM_NIGHTLY_DATA"); own != "" {
+		p.AdminData = own
+	}
 	if explicit != "" {
 		return p
 	}
@@ -52,12 +60,17 @@ func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places 
 // Load reads the configuration. files lists what was read, in order; it is
 // empty when there is none and the defaults hold.
 func Load(p Places) (c *Config, files []string, err error) {
-	c = Default()
-	files, err = p.find()
+	data, known, err := amd.Load(p.DistroData, p.AdminData)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range files {
+	c = defaultOf(data)
+	own, err := p.find()
+	if err != nil {
+		return nil, nil, err
+	}
+	files = append(known, own...)
+	for _, name := range own {
 		src, err := os.ReadFile(name)
 		if err != nil {
 			return nil, files, fmt.Errorf("read config: %w", err)

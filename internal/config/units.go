@@ -26,6 +26,40 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// Patience is a Duration, or auto: whatever is usual for the channel.
+type Patience struct {
+	Auto  bool
+	After Duration // if not Auto
+}
+
+// Or returns what p means where usual is usual.
+func (p Patience) Or(usual time.Duration) time.Duration {
+	if p.Auto {
+		return usual
+	}
+	return time.Duration(p.After)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Patience) MarshalText() ([]byte, error) {
+	if p.Auto {
+		return []byte("auto"), nil
+	}
+	return p.After.MarshalText()
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Patience) UnmarshalText(b []byte) error {
+	*p = Patience{Auto: string(b) == "auto"}
+	if p.Auto {
+		return nil
+	}
+	if err := p.After.UnmarshalText(b); err != nil {
+		return fmt.Errorf("%w, nor auto", err)
+	}
+	return nil
+}
+
 // Size is a number of bytes, written plainly or with a unit: 0, 50MB, 200GiB.
 type Size int64
 

@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/lockfile"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // Validate reports everything that makes no sense, each with its key.
@@ -20,6 +23,7 @@ func (c *Config) Validate() error {
 	c.channels(v)
 	c.installs(v)
 	c.policy(v)
+	c.trust(v)
 	c.limits(v)
 	v.repack("repack", c.Repack)
 	v.audit("audit", c.Audit)
@@ -42,7 +46,7 @@ func (v *validator) oneOf(key, value string, allowed ...string) {
 }
 
 // ChannelNames lists the channels that AMD publishes.
-func ChannelNames() []string { return []string{"nightly", "dev", "rc", "bkc", "stable", "asan"} }
+func ChannelNames() []string { return amd.ChannelNames() }
 
 func (c *Config) channels(v *validator) {
 	for name, ch := range c.Channels {
@@ -59,6 +63,7 @@ func (v *validator) index(key string, ix Index) {
 	u, err := url.Parse(ix.URL)
 	if err == nil && u.Scheme == "file" {
 		v.check(u.Host == "" && filepath.IsAbs(u.Path), key, "a mirror on disk is file:///DIRECTORY/")
+		v.check(!ix.secured(), key, "headers_file, ca_file, client_cert and allow_hosts mean nothing for a directory")
 		return
 	}
 	if err != nil || u.Host == "" {
@@ -72,6 +77,30 @@ func (v *validator) index(key string, ix Index) {
 	default:
 		v.check(false, key, "scheme %q is neither https nor file", u.Scheme)
 	}
+	v.origin(key, u, ix)
+}
+
+// secured reports whether ix says anything about how its host is spoken to.
+func (ix Index) secured() bool {
+	return ix.HeadersFile != "" || ix.CAFile != "" || ix.ClientCert != "" || ix.ClientKey != "" || len(ix.AllowHosts) > 0
+}
+
+// origin checks what is said about the host of an index.
+func (v *validator) origin(key string, u *url.URL, ix Index) {
+	for name, file := range map[string]string{"headers_file": ix.HeadersFile, "ca_file": ix.CAFile, "client_cert": ix.ClientCert, "client_key": ix.ClientKey} {
+		v.check(file == "" || filepath.IsAbs(file), key+"."+name, "%q is not an absolute path", file)
+	}
+	v.check(ix.ClientKey == "" || ix.ClientCert != "", key+".client_key", "is there without client_cert")
+	plain := u.Scheme == "http" && !loopback(u.Hostname())
+	v.check(!plain || ix.HeadersFile == "", key+".headers_file", "over http:// everybody on the way could read it")
+	for i, host := range ix.AllowHosts {
+		name := strings.TrimPrefix(host, "*.")
+		v.check(name != "" && !strings.ContainsAny(name, "/*@ "), fmt.Sprintf("%s.allow_hosts[%d]", key, i), "%q is neither a host name nor *.suffix", host)
+	}
+	for name, version := range map[string]string{"from": ix.From, "until": ix.Until} {
+		_, err := release.ParseBound(version)
+		v.check(err == nil, key+"."+name, "%q is neither a ROCm version nor a series", version)
+	}
 }
 
 func loopback(host string) bool {
@@ -84,7 +113,7 @@ func (c *Config) installs(v *validator) {
 	links := map[string]bool{}
 	for i, in := range c.Installs {
 		key := fmt.Sprintf("installs[%d]", i)
-		target, known := gfx.Canonical(in.Target)
+		target, known := c.GFX.Canonical(in.Target)
 		if in.Target == gfx.Auto {
 			target, known = in.Target, true
 		}
@@ -117,6 +146,48 @@ func (c *Config) policy(v *validator) {
 		_, err := path.Match(g, "")
 		v.check(err == nil && g != "", fmt.Sprintf("policy.deny[%d]", i), "%q is not a glob", g)
 	}
+}
+
+// trust checks who is asked before a release may become active.
+func (c *Config) trust(v *validator) {
+	p := c.Policy
+	v.oneOf("policy.verify", p.Verify, "observed", "agreed", "signed")
+	v.place("policy.lock", p.Lock)
+	signed := p.Lock != "" && p.LockKey != ""
+	v.check(p.LockKey == "" || p.Lock != "", "policy.lock_key", "is there without policy.lock")
+	v.key("policy.lock_key", p.LockKey)
+	seen := map[string]bool{}
+	for i, t := range c.Trust {
+		key := fmt.Sprintf("trust[%d]", i)
+		v.check(t.URL != "" && !seen[t.URL], key+".url", "is missing, or there twice: %q", t.URL)
+		seen[t.URL] = true
+		v.place(key+".url", t.URL)
+		v.key(key+".key", t.Key)
+		signed = signed || t.Key != ""
+	}
+	v.check(p.Verify != "agreed" || p.Quorum >= 1 && p.Quorum <= len(c.Trust), "policy.quorum", "%d of the %d sources under trust can never agree", p.Quorum, len(c.Trust))
+	v.check(p.Quorum >= 1, "policy.quorum", "%d is less than 1", p.Quorum)
+	v.check(p.Verify != "signed" || signed, "policy.verify", "signed wants policy.lock with policy.lock_key, or a lock under trust with its key")
+}
+
+// place checks where a lock or a ledger is read from.
+func (v *validator) place(key, at string) {
+	if at == "" || filepath.IsAbs(at) {
+		return
+	}
+	if !strings.Contains(at, "://") {
+		v.check(false, key, "%q is neither an absolute path nor a URL", at)
+		return
+	}
+	v.index(key, Index{URL: at})
+}
+
+func (v *validator) key(key, text string) {
+	if text == "" {
+		return
+	}
+	_, err := lockfile.ParseKey(text)
+	v.check(err == nil, key, "is no minisign public key: %v", err)
 }
 
 func (c *Config) limits(v *validator) {
@@ -181,7 +252,7 @@ func (c *Config) bumps(v *validator) {
 			fkey := fmt.Sprintf("%s.files[%d]", key, j)
 			v.check(filepath.IsLocal(f.Path), fkey+".path", "%q is not a path inside the repository", f.Path)
 			v.oneOf(fkey+".format", f.Format, "nix")
-			_, known := gfx.Canonical(f.Target)
+			_, known := c.GFX.Canonical(f.Target)
 			v.check(known, fkey+".target", "%q is no GPU target", f.Target)
 			v.check(len(f.Set) > 0, fkey+".set", "missing")
 		}

@@ -1,8 +1,10 @@
 package demo
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -87,6 +89,8 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.index(w, r)
 	case strings.HasSuffix(name, ".tar.gz"):
 		h.tarball(w, r, name)
+	case name == "SHA256SUMS" || strings.HasSuffix(name, ".sha256"):
+		h.sums(w, r, name)
 	default:
 		http.NotFound(w, r)
 	}
@@ -148,21 +152,39 @@ func (h *host) tarball(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// etag returns a strong tag of the content, in the form that object stores
-// give to multipart uploads: 32 digits, a dash and the number of parts. It is
-// computed once for each state of the file.
+// sums serves a file of digests, if the directory has one. AMD has none yet.
+func (h *host) sums(w http.ResponseWriter, r *http.Request, name string) {
+	text, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
+}
+
+// tagPart is the size of the parts in which AMD seems to upload.
+const tagPart = 128 << 20
+
+// etag returns the tag that S3 gives to a multipart upload: the MD5 of the
+// parts' MD5s, a dash and the number of parts. It is computed once for each
+// state of the file.
 func (h *host) etag(name string, f *os.File, info fs.FileInfo) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t, ok := h.tags[name]; ok && t.size == info.Size() && t.mtime.Equal(info.ModTime()) {
 		return t.tag, nil
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, info.Size())); err != nil {
-		return "", fmt.Errorf("tag %s: %w", name, err)
+	all, parts := md5.New(), 0
+	for off := int64(0); off < info.Size(); off += tagPart {
+		part := md5.New()
+		if _, err := io.Copy(part, io.NewSectionReader(f, off, min(tagPart, info.Size()-off))); err != nil {
+			return "", fmt.Errorf("tag %s: %w", name, err)
+		}
+		all.Write(part.Sum(nil))
+		parts++
 	}
-	const part = 128 << 20
-	tag := fmt.Sprintf(`"%x-%d"`, sum.Sum(nil)[:16], (info.Size()+part-1)/part)
+	tag := fmt.Sprintf(`"%x-%d"`, all.Sum(nil), parts)
 	h.tags[name] = tagged{tag: tag, size: info.Size(), mtime: info.ModTime()}
 	return tag, nil
 }

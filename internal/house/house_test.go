@@ -60,7 +60,9 @@ var arrows = map[string][]string{
 	"patchelf":         {},
 
 	"internal/release":       {},
+	"internal/amd":           {},
 	"internal/gfx":           {},
+	"internal/lockfile":      {},
 	"internal/manifest":      {},
 	"internal/config":        {},
 	"internal/demo":          {},
@@ -69,7 +71,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/gfx", "internal/manifest"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

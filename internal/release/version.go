@@ -3,11 +3,8 @@ package release
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
-
-	pep440 "github.com/aquasecurity/go-pep440-version"
 )
 
 // Kind tells how far along its way to a release a version is. The zero Kind
@@ -40,33 +37,15 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// versionPattern is the normalised spelling of PEP 440, restricted to what
-// can be in a file name: at least two release numbers, no epoch, and no
-// number longer than 18 digits, so that none overflows.
-const versionPattern = `[0-9]{1,18}(?:\.[0-9]{1,18})+` +
-	`(?:(?:a|b|rc)[0-9]{1,18})?` +
-	`(?:\.post[0-9]{1,18})?` +
-	`(?:\.dev[0-9]{1,18})?` +
-	`(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?`
-
-// maxVersionLen bounds what ParseVersion reads; AMD's longest (a dev version
-// with a full commit) has 52 bytes.
-const maxVersionLen = 128
-
-var versionRE = regexp.MustCompile(`^(` + versionPattern + `)$`)
-
-// partsRE splits a version that versionRE has accepted.
-var partsRE = regexp.MustCompile(`^([0-9.]+?)(?:(a|b|rc)([0-9]+))?(?:\.post[0-9]+)?(\.dev[0-9]+)?(?:\+(.*))?$`)
-
 // Version is one ROCm version, as written in a tarball's name. The zero
-// Version is invalid and sorts before every other.
+// Version is invalid and sorts before every other. Two Versions are == when
+// they are written alike; for their order see Compare.
 type Version struct {
-	raw    string
-	base   string
-	public string // without the local part
-	kind   Kind
-	date   time.Time
-	order  pep440.Version
+	raw  string
+	base string
+	key  string // orders as versions do, byte by byte; see sortKey
+	kind Kind
+	date time.Time
 }
 
 // ErrVersion is what ParseVersion's errors match.
@@ -75,46 +54,47 @@ var ErrVersion = errors.New("not a ROCm version")
 // ParseVersion reads a version such as 10.2.0a20260930. The grammar is PEP
 // 440's normalised form; anything else is an error that matches ErrVersion.
 func ParseVersion(s string) (Version, error) {
-	if len(s) > maxVersionLen || !versionRE.MatchString(s) {
+	p, ok := scanVersion(s)
+	if !ok {
 		return Version{}, fmt.Errorf("parse version %.140q: %w (want something like 10.2.0a20260930)", s, ErrVersion)
 	}
-	order, err := pep440.Parse(s)
-	if err != nil {
-		return Version{}, fmt.Errorf("parse version %q: %w: %w", s, ErrVersion, err)
-	}
-	m := partsRE.FindStringSubmatch(s)
-	v := Version{raw: s, base: m[1], order: order}
-	v.public, _, _ = strings.Cut(s, "+")
-	v.kind, v.date = classify(m[2], m[3], m[4], m[5])
+	v := Version{raw: s, base: p.base}
+	var night time.Time // the day that the pre-release number names
+	v.kind, v.date, night = p.classify()
+	v.key = p.sortKey(v.kind, !night.IsZero())
 	return v, nil
 }
 
-// classify tells a version's kind and date from its parts: the letter and
-// number of the pre-release, the .dev part and the local part.
-func classify(letter, number, dev, local string) (Kind, time.Time) {
-	date, dated := parseDate(number)
+// classify tells a version's kind, the day that it names, and the day that
+// its pre-release number names, which differ for BKC.
+func (p *parts) classify() (kind Kind, date, night time.Time) {
+	night = parseDate(p.preText)
 	switch {
-	case dev != "":
-		return Dev, time.Time{}
-	case letter == "":
-		return Final, time.Time{}
-	case strings.HasPrefix(local, "bkc."):
-		if d, ok := parseDate(strings.TrimPrefix(local, "bkc.")); ok {
-			return BKC, d
+	case p.hasDev:
+		return Dev, time.Time{}, night
+	case p.letter == "":
+		return Final, time.Time{}, night
+	case strings.HasPrefix(p.local, "bkc."):
+		if d := parseDate(p.local[len("bkc."):]); !d.IsZero() {
+			return BKC, d, night
 		}
-		return BKC, date
-	case letter == "a", letter == "b", dated:
-		return Nightly, date
+		return BKC, night, night
+	case p.letter == "rc" && night.IsZero():
+		return RC, time.Time{}, night
 	}
-	return RC, time.Time{}
+	return Nightly, night, night
 }
 
-func parseDate(s string) (time.Time, bool) {
+// parseDate reads YYYYMMDD; what is no day is the zero time.
+func parseDate(s string) time.Time {
 	if len(s) != len("20060102") {
-		return time.Time{}, false
+		return time.Time{}
 	}
 	t, err := time.Parse("20060102", s)
-	return t, err == nil && t.Year() >= 2000
+	if err != nil || t.Year() < 2000 {
+		return time.Time{}
+	}
+	return t
 }
 
 // String returns the version exactly as it was parsed.
@@ -141,18 +121,15 @@ func (v Version) InSeries(series string) bool {
 }
 
 // Compare orders v and w as PEP 440 does: dev < a < rc < final, and a local
-// part above the same version without one. Two development builds of one
-// version are equal here: their local part is a commit, which has no order
-// (see Compare for releases, which falls back on publication time).
-func (v Version) Compare(w Version) int {
-	switch {
-	case v.IsZero() || w.IsZero():
-		return len(v.raw) - len(w.raw)
-	case v.kind == Dev && w.kind == Dev && v.public == w.public:
-		return 0
-	}
-	return v.order.Compare(w.order)
-}
+// part above the same version without one, with two exceptions.
+//
+// Development builds of one version are equal here: their local part is a
+// commit, which has no order (see Compare for releases, which falls back on
+// publication time). And a night of before mid-2025, which was spelled
+// 7.0.0rc20250714, is ordered as the night that it is, by its day among
+// 7.0.0a20250801 and its like and below every rcN: AMD changed the spelling
+// within one base.
+func (v Version) Compare(w Version) int { return strings.Compare(v.key, w.key) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.raw), nil }

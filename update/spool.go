@@ -1,0 +1,68 @@
+package update
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
+)
+
+// dropSpools removes the downloads that have served. They stay to the end of
+// the run: another install may want the same tarball.
+func (r *run) dropSpools() {
+	for _, dir := range r.spools {
+		if err := dropSpool(dir); err != nil {
+			r.o.Log.Warn("a download could not be removed", "error", err)
+		}
+	}
+}
+
+// dropSpool removes a spool under the lock of its directory.
+func dropSpool(dir string) error {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close() // opened for reading
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("%s is in use: %w", dir, err)
+	}
+	return os.RemoveAll(dir)
+}
+
+// spoolFor is how long the download of another family is kept: its install may
+// have gone from the config, or just be slow.
+const spoolFor = 14 * 24 * time.Hour
+
+// sweepSpool removes what earlier runs left of older nights: something newer is
+// about to be fetched, nobody will ask for them again.
+func (t *task) sweepSpool() {
+	dir := filepath.Dir(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		n, err := release.ParseName(e.Name())
+		if err != nil {
+			continue // not a download of ours
+		}
+		fi, err := e.Info()
+		old := n.Family == t.rel.Family && n.Version.Compare(t.rel.Version) < 0
+		if !old && (err != nil || t.r.o.Now().Sub(fi.ModTime()) < spoolFor) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			t.r.o.Log.Warn("an old download could not be removed", "error", err)
+		}
+	}
+}
