@@ -128,7 +128,7 @@ func (c *cloner) read(context.Context) error {
 	}
 	m := c.m
 	m.identify(was.digest, was.manifest.Size)
-	m.dropped = was.manifest.Dropped
+	m.was, m.dropped = was.manifest, was.manifest.Dropped
 	m.res.Dropped, m.res.Drops = len(m.dropped), m.dropped
 	m.files = wrap.WithoutAdded(was.files)
 	for i := range m.files {

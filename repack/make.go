@@ -29,7 +29,8 @@ type maker struct {
 	jobs  int
 	start time.Time
 
-	files   []manifest.File // relative to the prefix
+	was     *manifest.Manifest // of the prefix that this is a clone of, or nil
+	files   []manifest.File    // relative to the prefix
 	dropped []manifest.Dropped
 	res     Result
 }
@@ -211,7 +212,7 @@ func (m *maker) describe(context.Context) error {
 	m.res.Manifest = &manifest.Manifest{
 		Schema: manifest.Schema, Digest: m.res.Digest.String(), SRI: m.res.SRI, Size: m.res.Size,
 		Name: rel.Name, Channel: rel.Channel, Family: rel.Family, Version: m.version(),
-		Recipe: recipe.String(), Ruleset: wrap.Ruleset, Options: options,
+		Checked: m.checked(), Recipe: recipe.String(), Ruleset: wrap.Ruleset, Options: options,
 		Counts: manifest.Count(m.ofTree()), Edits: countEdits(m.files), Dropped: m.dropped,
 	}
 	if m.tree == "" {
@@ -221,6 +222,33 @@ func (m *maker) describe(context.Context) error {
 		return err
 	}
 	return m.writeFile(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) })
+}
+
+// FirstUse is what is said of bytes that nothing but themselves vouches for.
+const FirstUse = "trust on first use"
+
+// checked lists what the tarball was checked against. Of a clone that is what
+// is on record of its origin, and the digests that were expected of that.
+func (m *maker) checked() []string {
+	var checked []string
+	if m.o.Checked != nil {
+		checked = m.o.Checked()
+	}
+	checked = append(checked, "gzip checksum", "end of archive")
+	if m.was != nil {
+		checked = slices.DeleteFunc(slices.Clone(m.was.Checked), func(c string) bool { return c == FirstUse })
+	}
+	vouched := m.was != nil && !slices.Contains(m.was.Checked, FirstUse)
+	for _, e := range m.o.Expect {
+		vouched = true
+		if v := e.Vouch(); !slices.Contains(checked, v) {
+			checked = append(checked, v)
+		}
+	}
+	if !vouched {
+		checked = append(checked, FirstUse)
+	}
+	return checked
 }
 
 // ofTree lists the files that are the tarball's, and the links that it lacked.

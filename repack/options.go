@@ -45,6 +45,7 @@ type Options struct {
 	Release     release.Release
 
 	Expect   []release.Expectation // digests that the tarball must have
+	Checked  func() []string       // what else was checked of it, once it was read to its end; nil: nothing
 	Limits   unpack.Limits
 	Audit    AuditOptions
 	Baseline func(context.Context) (*audit.Report, error) // findings that are known already; nil: none

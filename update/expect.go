@@ -11,10 +11,6 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// FirstUse is what is said of bytes that nothing but themselves vouches for:
-// AMD signs nothing.
-const FirstUse = "trust on first use"
-
 // Found is the release that a run would take, and what is known of its bytes.
 type Found struct {
 	Target  string
@@ -80,7 +76,7 @@ func (r *run) expect(ctx context.Context, rel release.Release) ([]release.Expect
 		return nil, err
 	}
 	if n := len(pins); n > 0 && !r.o.AcceptNewBytes {
-		expect = append(expect, release.Expectation{Digest: pins[n-1].Digest, Source: ledgerSource})
+		expect = append(expect, release.Expectation{Digest: pins[n-1].Digest, Source: ledgerKind})
 	}
 	lock, err := r.lock(ctx)
 	if err != nil {
@@ -88,12 +84,12 @@ func (r *run) expect(ctx context.Context, rel release.Release) ([]release.Expect
 	}
 	if lock != nil {
 		if d, ok := lock.by[key(rel.Channel, rel.Name)]; ok {
-			expect = append(expect, release.Expectation{Digest: d, Source: lockSource + " " + redacted(lock.place.URL)})
+			expect = append(expect, release.Expectation{Digest: d, Source: lockKind + " " + redacted(lock.place.URL), Kind: lockKind})
 		}
 	}
 	for _, w := range r.words(ctx) {
 		if d, ok := w.by[key(rel.Channel, rel.Name)]; ok && !r.o.AcceptNewBytes {
-			expect = append(expect, release.Expectation{Digest: d, Source: w.source()})
+			expect = append(expect, w.expects(d))
 		}
 	}
 	return expect, disagree(rel.Name, expect)

@@ -58,7 +58,7 @@ func exitOf(err error) int {
 		return ExitNewBytes
 	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore):
 		return ExitRefused
-	case errors.As(err, &mismatch) && knownBytes(mismatch.Want.Source):
+	case errors.As(err, &mismatch) && knownBytes(mismatch.Want):
 		return ExitNewBytes
 	}
 	return ExitFailed

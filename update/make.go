@@ -73,7 +73,7 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*st
 	}
 	expect = append(expect, beside...)
 	o := t.options()
-	o.Expect = expect
+	o.Expect, o.Checked = expect, dl.Checked
 	src := &sourceReader{Reader: dl}
 	return t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
 		res, err := repack.Into(ctx, src, dir, o)
@@ -170,7 +170,7 @@ func Against(dl *fetch.Download, expect []release.Expectation) []string {
 		against = append(against, e.Source)
 	}
 	if len(expect) == 0 {
-		against = append(against, FirstUse)
+		against = append(against, repack.FirstUse)
 	}
 	return against
 }

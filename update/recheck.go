@@ -180,7 +180,7 @@ func (t *task) confirm(ctx context.Context, s *suspect, obj fetch.Object) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, dl.Close()) }()
-	v := release.NewVerifiedReader(dl, release.Expectation{Digest: s.known[0].Digest, Source: ledgerSource})
+	v := release.NewVerifiedReader(dl, release.Expectation{Digest: s.known[0].Digest, Source: ledgerKind})
 	_, err = io.Copy(io.Discard, v)
 	if errorsAs[*release.MismatchError](err) {
 		return errors.Join(t.newBytes(ctx, s.rel, err, dl), t.slot.Refuse(ctx, suspectKey(s.rel, obj), err.Error()))

@@ -25,12 +25,14 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 	if err != nil {
 		return nil, err
 	}
-	if err := disagree(t.rel.Name, append(expect, release.Expectation{Digest: pin.Digest, Source: ledgerSource})); err != nil {
+	if err := disagree(t.rel.Name, append(expect, release.Expectation{Digest: pin.Digest, Source: ledgerKind})); err != nil {
 		return nil, err
 	}
 	t.say("share", fmt.Sprintf("making it of the files of %s, which came of the same tarball", from.Dir))
 	gen, err := t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
-		res, err := repack.Clone(ctx, from.Dir, dir, t.options())
+		o := t.options()
+		o.Expect = expect
+		res, err := repack.Clone(ctx, from.Dir, dir, o)
 		if errorsAs[*repack.RefusedError](err) {
 			return res, t.refuse(ctx, err)
 		}

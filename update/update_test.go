@@ -309,7 +309,7 @@ func TestExitOf(t *testing.T) {
 		{ExitFailed, errors.New("x")},
 		{ExitRefused, &repack.RefusedError{}},
 		{ExitRefused, fmt.Errorf("wrapped: %w", errRefusedBefore)},
-		{ExitNewBytes, &release.MismatchError{Want: release.Expectation{Source: ledgerSource}}},
+		{ExitNewBytes, &release.MismatchError{Want: release.Expectation{Source: ledgerKind}}},
 		{ExitFailed, &release.MismatchError{Want: release.Expectation{Source: "--digest"}}},
 	} {
 		if got := exitOf(tt.err); got != tt.want {

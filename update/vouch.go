@@ -43,20 +43,25 @@ type word struct {
 // key is what a digest is known by: names are unique in a channel alone.
 func key(channel, name string) string { return channel + " " + name }
 
-// source names w where its digest is an expectation.
-func (w *word) source() string { return trustSource + w.what + " at " + redacted(w.place.URL) }
+// expects is w's digest as an expectation.
+func (w *word) expects(d release.Digest) release.Expectation {
+	kind := trustedKind + w.what
+	return release.Expectation{Digest: d, Source: kind + " at " + redacted(w.place.URL), Kind: kind}
+}
 
-// Sources of expectations. A digest that disagrees with one of them means that
+// Kinds of expectations. A digest that disagrees with one of them means that
 // one name has had two contents, which is exit 5.
 const (
-	ledgerSource = "the ledger"
-	lockSource   = "the lock"
-	trustSource  = "trusted: "
+	ledgerKind  = "the ledger"
+	lockKind    = "the lock"
+	trustedKind = "trusted: "
 )
 
-// knownBytes reports whether source knows a name by its bytes from before.
-func knownBytes(source string) bool {
-	return source == ledgerSource || strings.HasPrefix(source, lockSource) || strings.HasPrefix(source, trustSource)
+// knownBytes reports whether an expectation knows a name by its bytes from
+// before.
+func knownBytes(e release.Expectation) bool {
+	kind := e.Vouch()
+	return kind == ledgerKind || kind == lockKind || strings.HasPrefix(kind, trustedKind)
 }
 
 // read reads what a place says, and checks who signed it.
@@ -188,7 +193,7 @@ func (r *run) waits(ctx context.Context, channel, name string, digest release.Di
 		switch {
 		case !knows:
 		case says != digest:
-			return "", &release.MismatchError{Got: digest, Want: release.Expectation{Digest: says, Source: w.source()}}
+			return "", &release.MismatchError{Got: digest, Want: w.expects(says)}
 		default:
 			signed = signed || w.place.Key != ""
 			if w != lock {

@@ -45,6 +45,12 @@ interrupted download goes on where it was when it is asked for again.`,
 			"  rocm-nightly fetch gfx1151 -o - | rocm-nightly repack - --prefix DIR\n  rocm-nightly fetch gfx1151 --print-url",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"digest", "ledger", "version", "output", "channel"} {
+				// In a script that is a variable that was not set.
+				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return usage(fmt.Errorf("fetch: --%s is empty: give it a value, or leave it out", name))
+				}
+			}
 			return a.fetch(cmd.Context(), o, strings.Join(args, ""))
 		},
 	}
@@ -209,12 +215,9 @@ func (j *fetchJob) run(ctx context.Context, output string) error {
 		return err
 	}
 	j.out.Path = path
-	beside, notes, err := j.found.Client.SideDigests(ctx, j.found.Release)
+	beside, err := j.a.beside(ctx, j.found.Client, j.found.Release)
 	if err != nil {
 		return err
-	}
-	for _, n := range notes {
-		j.a.log(j.a.stderr).Warn("a digest file is of no use", "because", n)
 	}
 	expect := append(j.found.Expect, beside...)
 	if path != "-" && len(expect) > 0 {

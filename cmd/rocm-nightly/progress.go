@@ -178,6 +178,8 @@ func stageText(stage string) string {
 	switch stage {
 	case "unpack":
 		return "unpacking"
+	case "clone":
+		return "sharing files"
 	case "patch":
 		return "patching run paths"
 	case "wrap":

@@ -107,6 +107,7 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	if n, err := release.ParseName(in.name); err == nil {
 		ro.Release = release.Release{Name: in.name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests, Variant: n.Variant, Archive: n.Archive}
 	}
+	ro.Expect, ro.Checked = append(ro.Expect, in.expect...), in.checked
 	p := a.newProgress(a.stderr)
 	ro.Event = func(e repack.Event) {
 		p.event(update.Event{Install: filepath.Base(o.prefix), Stage: e.Stage, Done: e.Done})

@@ -22,15 +22,17 @@ import (
 // source is the tarball to repack. close is told how the repack ended.
 type source struct {
 	io.Reader
-	name  string
-	close func(error) error
+	name    string
+	close   func(error) error
+	expect  []release.Expectation // by files beside it
+	checked func() []string       // what was checked on the way, once it has ended; nil: nothing
 }
 
 // openSource opens a file, a URL or standard input.
 func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix string) (*source, error) {
 	if src == "-" {
 		in, stop := interruptible(ctx, a.stdin)
-		return &source{in, "", func(err error) error { stop(); return err }}, nil
+		return &source{Reader: in, close: func(err error) error { stop(); return err }}, nil
 	}
 	if u, err := url.Parse(src); err == nil && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "file") {
 		return a.openURL(ctx, cfg, u, prefix)
@@ -39,7 +41,7 @@ func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix st
 	if err != nil {
 		return nil, fmt.Errorf("repack: %w", err)
 	}
-	return &source{f, filepath.Base(src), func(err error) error { return errors.Join(err, f.Close()) }}, nil
+	return &source{Reader: f, name: filepath.Base(src), close: func(err error) error { return errors.Join(err, f.Close()) }}, nil
 }
 
 // openURL downloads into a spool beside the prefix. What an interrupted run
@@ -54,11 +56,27 @@ func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefi
 		return nil, err
 	}
 	name := path.Base(u.Path)
-	dl, err := client.Download(ctx, release.Release{Name: name, URL: u.String()}, s.dir)
+	rel := release.Release{Name: name, URL: u.String()}
+	dl, err := client.Download(ctx, rel, s.dir)
 	if err != nil {
 		return nil, errors.Join(err, s.end(!hopeless(err)))
 	}
-	return &source{dl, name, func(err error) error { return errors.Join(err, dl.Close(), s.end(unfinished(err))) }}, nil
+	in := &source{Reader: dl, name: name, checked: dl.Checked, close: func(err error) error {
+		return errors.Join(err, dl.Close(), s.end(unfinished(err)))
+	}}
+	if in.expect, err = a.beside(ctx, client, rel); err != nil {
+		return nil, in.close(err)
+	}
+	return in, nil
+}
+
+// beside asks for the digest files beside a tarball.
+func (a *app) beside(ctx context.Context, client *fetch.Client, rel release.Release) ([]release.Expectation, error) {
+	expect, notes, err := client.SideDigests(ctx, rel)
+	for _, n := range notes {
+		a.log(a.stderr).Warn("a digest file is of no use", "because", n)
+	}
+	return expect, err
 }
 
 // spool is where a URL is downloaded to.

@@ -179,8 +179,14 @@ func updateConfig(cfg *config.Config, version string) update.Options {
 func updateInstall(cfg *config.Config, in config.Install) update.Install {
 	return update.Install{
 		Target: in.Target, Channel: in.Channel, Link: in.Link, Keep: cfg.KeepOf(in).Last,
-		Repack: repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack),
+		Repack: shared(repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack), cfg.Dedup),
 	}
+}
+
+// shared says how files are shared between generations.
+func shared(o repack.Options, dedup string) repack.Options {
+	o.Dedup = dedup
+	return o
 }
 
 func repackOptions(r config.Repack, au config.Audit, u config.Unpack) repack.Options {

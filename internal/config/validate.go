@@ -273,7 +273,7 @@ func credentials(s string) bool {
 func (c *Config) later(v *validator) {
 	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
 	v.check(c.Health.Timeout == Default().Health.Timeout, "health.timeout", "is not supported by this version")
-	v.oneOf("dedup", c.Dedup, "auto", "off")
+	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
 	v.check(c.KeepTarballs == 0, "keep_tarballs", "is not supported by this version")
 	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
 	v.check(c.Serve.Listen == Default().Serve.Listen, "serve.listen", "the status page is not part of this version")

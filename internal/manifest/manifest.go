@@ -35,9 +35,10 @@ type Manifest struct {
 	Channel string          `json:"channel,omitempty"`
 	Family  string          `json:"family,omitempty"`
 	Version string          `json:"version,omitempty"`
-	Recipe  string          `json:"recipe"`  // sha256:<hex> of digest, options and ruleset
-	Ruleset int             `json:"ruleset"` // version of the rules that edited the tree
-	Options json.RawMessage `json:"options"` // the repack options that shape the bytes
+	Checked []string        `json:"checked,omitempty"` // what the tarball was checked against; "trust on first use" if nobody knew it before
+	Recipe  string          `json:"recipe"`            // sha256:<hex> of digest, options and ruleset
+	Ruleset int             `json:"ruleset"`           // version of the rules that edited the tree
+	Options json.RawMessage `json:"options"`           // the repack options that shape the bytes
 	Counts  Counts          `json:"counts"`
 	Edits   map[string]int  `json:"edits"`             // files edited, by rule
 	Dropped []Dropped       `json:"dropped,omitempty"` // entries of the tarball that are not in the prefix

@@ -61,11 +61,11 @@ func TestVerifiedReaderTurnsEOFIntoMismatch(t *testing.T) {
 	body := []byte("a tarball")
 	sum := sha256.Sum256(body)
 	right := digest.NewDigestFromBytes(digest.SHA256, sum[:])
-	v := NewVerifiedReader(bytes.NewReader(body), Expectation{right, "the test"})
+	v := NewVerifiedReader(bytes.NewReader(body), Expectation{Digest: right, Source: "the test"})
 	if got, err := io.ReadAll(v); err != nil || !bytes.Equal(got, body) || v.Size() != int64(len(body)) || v.Digest() != right {
 		t.Fatalf("%q, %v", got, err)
 	}
-	wrong := NewVerifiedReader(bytes.NewReader(body), Expectation{right, "a"}, Expectation{"sha256:00", "the ledger"})
+	wrong := NewVerifiedReader(bytes.NewReader(body), Expectation{Digest: right, Source: "a"}, Expectation{Digest: "sha256:00", Source: "the ledger"})
 	_, err := io.ReadAll(wrong)
 	var mismatch *MismatchError
 	if !errors.As(err, &mismatch) || mismatch.Want.Source != "the ledger" {

@@ -12,7 +12,16 @@ import (
 // Expectation is a digest that bytes must have, and who says so.
 type Expectation struct {
 	Digest Digest
-	Source string // shown in the error: "--digest", "the ledger", …
+	Source string // shown in the error: "--digest", "the ledger", "the lock at …"
+	Kind   string // Source without a place on this machine or a network: "the lock"; "" if Source has none
+}
+
+// Vouch is what may be kept in a prefix of who vouched for it: no place.
+func (e Expectation) Vouch() string {
+	if e.Kind != "" {
+		return e.Kind
+	}
+	return e.Source
 }
 
 // MismatchError says that bytes did not have the digest that was expected.
