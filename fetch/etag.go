@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -84,12 +83,15 @@ func partSizes(size int64, n int) []int64 {
 	if n == 1 {
 		return []int64{size} // any larger size makes the same sum
 	}
+	fits := func(part int64) bool { return segmentCount(size, part) == int64(n) }
 	var out []int64
-	even := (size + int64(n) - 1) / int64(n)
-	for _, part := range append(slices.Clone(usualParts), (even+mib-1)/mib*mib) {
-		if segmentCount(size, part) == int64(n) && !slices.Contains(out, part) && len(out) < maxETagSums {
+	for _, part := range usualParts {
+		if fits(part) && len(out) < maxETagSums {
 			out = append(out, part)
 		}
+	}
+	if even := (size + int64(n) - 1) / int64(n); len(out) == 0 && fits((even+mib-1)/mib*mib) {
+		out = append(out, (even+mib-1)/mib*mib) // somebody divided it evenly
 	}
 	return out
 }
