@@ -50,8 +50,9 @@ type Options struct {
 	IdleTimeout time.Duration
 	// RateLimit is in bytes per second over all connections; 0 is none.
 	RateLimit int64
-	// SegmentSize is in bytes; 0 is DefaultSegmentSize. A spool that is
-	// resumed keeps the size that it was started with.
+	// SegmentSize is in bytes; 0 is DefaultSegmentSize or somewhat less, such
+	// that all connections have as much to do. A spool that is resumed keeps
+	// the size that it was started with.
 	SegmentSize int64
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -85,6 +86,7 @@ type Client struct {
 	doors   doors // for hosts that need no TLS settings of their own
 	limiter *limiter
 	pause   time.Duration // before the first retry
+	even    bool          // segments are of a size that suits the tarball
 
 	eventMu sync.Mutex
 
@@ -101,6 +103,7 @@ func New(o Options) (*Client, error) {
 	if o.Connections < 0 || o.IdleTimeout < 0 || o.RateLimit < 0 || o.SegmentSize < 0 {
 		return nil, fmt.Errorf("new client: connections, idle timeout, rate limit and segment size must not be negative")
 	}
+	even := o.SegmentSize == 0
 	setDefault(&o.Connections, DefaultConnections)
 	setDefault(&o.Retries, DefaultRetries)
 	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
@@ -110,7 +113,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{opts: o, pause: time.Second, read: map[string]remembered{}, cache: pageCache{dir: o.CacheDir}}
+	c := &Client{opts: o, pause: time.Second, even: even, read: map[string]remembered{}, cache: pageCache{dir: o.CacheDir}}
 	own, err := c.newDoors(nil)
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
@@ -121,6 +124,21 @@ func New(o Options) (*Client, error) {
 		c.limiter = &limiter{perSecond: float64(o.RateLimit)}
 	}
 	return c, nil
+}
+
+// minSegment is the smallest segment that is worth a request, in bytes.
+const minSegment = 1 << 20
+
+// segmentSize returns the size of the segments for a new spool. Unless the
+// caller has set it, it is the largest for which the last round of segments
+// keeps every connection busy too.
+func (c *Client) segmentSize(size int64) int64 {
+	if !c.even {
+		return c.opts.SegmentSize
+	}
+	connections := int64(c.opts.Connections)
+	rounds := segmentCount(size, connections*DefaultSegmentSize)
+	return segmentCount(segmentCount(size, rounds*connections), minSegment) * minSegment
 }
 
 func setDefault[T comparable](p *T, v T) {

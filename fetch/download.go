@@ -28,6 +28,7 @@ type Download struct {
 	object   *object
 	spool    *spool
 	segments []segment
+	gate     *gate
 	resumed  int64
 	local    *localFile // in place of spool, segments and workers
 
@@ -113,7 +114,7 @@ func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*D
 		sp.close()
 		return nil, err
 	}
-	kept, err := sp.prepare(o, c.opts.SegmentSize)
+	kept, err := sp.prepare(o, c.segmentSize(o.size))
 	if err != nil {
 		sp.close()
 		return nil, err
@@ -128,7 +129,8 @@ func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*D
 }
 
 func newDownload(c *Client, name string, o *object, sp *spool, kept []bool) *Download {
-	d := &Download{client: c, name: name, object: o, spool: sp, segments: make([]segment, len(kept)), joined: make(chan struct{})}
+	d := &Download{client: c, name: name, object: o, spool: sp, segments: make([]segment, len(kept)),
+		gate: newGate(c.opts.Connections), joined: make(chan struct{})}
 	d.changed = sync.NewCond(&d.mu)
 	d.reader.etag = newETagCheck(o.size, o.etag)
 	for i := range d.segments {
@@ -212,6 +214,7 @@ func (d *Download) advance(i int, n int64) {
 	d.mu.Lock()
 	d.done += n - d.segments[i].avail
 	d.segments[i].avail = n
+	d.segments[i].most = max(d.segments[i].most, n)
 	d.changed.Broadcast()
 	due := false
 	if now := d.client.opts.Now(); now.Sub(d.reported) >= progressEvery {

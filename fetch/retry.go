@@ -15,19 +15,32 @@ import (
 // maxPause is the longest pause between two tries that the server did not ask for.
 const maxPause = time.Minute
 
+// furtherError is a failure of a try that got further than those before it.
+type furtherError struct{ error }
+
+func (e *furtherError) Unwrap() error { return e.error }
+
 // retry calls op until it succeeds, fails for good, or has been tried again
-// as often as retries allows. Pauses grow exponentially, with jitter, and are
-// those that a server asks for in Retry-After.
+// as often as retries allows since it last got further. Pauses grow
+// exponentially, with jitter, and are those that a server asks for in
+// Retry-After.
 func retry(ctx context.Context, retries int, pause time.Duration, note func(error, time.Duration), op func() error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval, pauses.Multiplier = pause, maxPause, 2
 	var last error
+	tries := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = op()
+		if further, ok := errors.AsType[*furtherError](last); ok {
+			last, tries = further.error, 0
+			pauses.Reset()
+		}
+		if tries++; tries > retries && last != nil {
+			return struct{}{}, backoff.Permanent(last)
+		}
 		return struct{}{}, classify(last)
 	},
 		backoff.WithBackOff(pauses),
-		backoff.WithMaxTries(uint(retries)+1),
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(_ error, wait time.Duration) { note(last, wait) }),
 	)

@@ -24,21 +24,60 @@ const grabBuffer = 1 << 20
 type segment struct {
 	off, size int64
 	avail     int64 // bytes on disk that may be read
+	most      int64 // the largest avail that there ever was
 	gen       int   // counts how often the file was begun anew
 	whole     bool  // synced, under its final name
 }
 
-// fetchSegment brings segment i to disk.
+// mostTries bounds the tries that bring something: each must bring at least so
+// small a part of the segment. A hostile server that breaks off after each byte
+// is not followed for years.
+const mostTries = 8192
+
+// fetchSegment brings segment i to disk. Only tries that bring nothing new
+// count as failures: a line that breaks every few megabytes is slow, not dead.
 func (d *Download) fetchSegment(ctx context.Context, i int) error {
 	what := fmt.Sprintf("segment %d of %d", i+1, len(d.segments))
 	note := func(err error, wait time.Duration) {
+		if _, refused := refusal(err); refused {
+			d.gate.hold(wait)
+		}
 		d.event(EventRetry, fmt.Sprintf("%s: %v; again in %s", what, err, wait.Round(time.Millisecond)))
 	}
-	err := retry(ctx, d.client.opts.Retries, d.client.pause, note, func() error { return d.trySegment(ctx, i) })
+	err := retry(ctx, d.client.opts.Retries, d.client.pause, note, func() error {
+		before := d.reached(i)
+		err := d.trySegmentInTurn(ctx, i, what)
+		if err != nil && d.reached(i) > before+d.segments[i].size/mostTries {
+			return &furtherError{err}
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// trySegmentInTurn tries when the gate allows it, and again while it is only
+// the other requests of this download that the server has enough of.
+func (d *Download) trySegmentInTurn(ctx context.Context, i int, what string) error {
+	for {
+		if err := d.gate.enter(ctx, i); err != nil {
+			return err
+		}
+		err := d.trySegment(ctx, i)
+		if !d.gate.leave(err) {
+			return err
+		}
+		d.event(EventRetry, fmt.Sprintf("%s: %v; again after the others", what, err))
+	}
+}
+
+// reached returns how much of segment i was on disk at any time, in bytes.
+func (d *Download) reached(i int) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.segments[i].most
 }
 
 // trySegment is one attempt, with a grab.Request of its own: grab keeps the

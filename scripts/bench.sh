@@ -57,4 +57,5 @@ for _ in $(seq "$ROUNDS"); do
 		printf "repack %.1f s   tar xzf %.1f s (%.2fx)   shell road %.1f s (%.2fx)\n", a/1000, b/1000, b/a, c/1000, c/a }'
 done
 
+./scripts/bench-fetch.sh
 "$GO" test -run '^$' -bench . -benchtime 3x -timeout 30m ./... | grep -E '^(Benchmark|pkg:)'
