@@ -3,6 +3,7 @@ module github.com/rocm-nightly/rocm-nightly
 go 1.26.0
 
 require (
+	aead.dev/minisign v0.3.0
 	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/aquasecurity/go-pep440-version v0.0.1
 	github.com/cavaliergopher/grab/v3 v3.0.1
@@ -26,7 +27,6 @@ require (
 )
 
 require (
-	aead.dev/minisign v0.3.0 // indirect
 	github.com/VividCortex/ewma v1.2.0 // indirect
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect
 	github.com/andybalholm/cascadia v1.3.4 // indirect
