@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,7 +55,7 @@ func (s *Store) FindPins(name string) ([]LedgerEntry, error) { return s.Ledger()
 func (l *Ledger) Path() string { return l.path }
 
 // Append writes pin at the end of the ledger, durably, unless the last line
-// about that name says the same already. Lines are never changed. A line that
+// about that name in that channel says the same already. Lines are never changed. A line that
 // a power cut has torn stays as it is; the next one begins a line.
 func (l *Ledger) Append(pin LedgerEntry) error {
 	if err := l.append(pin); err != nil {
@@ -93,7 +94,9 @@ func (l *Ledger) appendLine(f *os.File, pin LedgerEntry, line []byte) error {
 		return err
 	}
 	// What the last line says already is not said again; what an older one says
-	// is, for AMD may publish the first bytes once more.
+	// is, for AMD may publish the first bytes once more. Channels use one name
+	// for different bytes, and each has lines of its own.
+	known = slices.DeleteFunc(known, func(e LedgerEntry) bool { return e.Channel != pin.Channel })
 	if n := len(known); n > 0 && known[n-1].same(pin) {
 		return nil
 	}

@@ -258,6 +258,21 @@ func TestManyAppendToOneLedger(t *testing.T) {
 	}
 }
 
+// AMD's sanitizer builds have the names of the plain ones, and a mirror may
+// serve one file in two channels.
+func TestALedgerOfTwoChannels(t *testing.T) {
+	l := OpenLedger(filepath.Join(scratch(t), "pins.jsonl"))
+	plain, asan := pinOf("a", 1), pinOf("a", 1)
+	asan.Channel = "asan"
+	if err := errors.Join(l.Append(plain), l.Append(asan), l.Append(plain), l.Append(asan)); err != nil {
+		t.Fatal(err)
+	}
+	pins, err := l.Find("a")
+	if err != nil || len(pins) != 2 || pins[0].Channel == pins[1].Channel {
+		t.Errorf("%+v, %v", pins, err)
+	}
+}
+
 func TestTheLedgersLockIsExclusive(t *testing.T) {
 	path := filepath.Join(scratch(t), "pins.jsonl")
 	l := OpenLedger(path)

@@ -221,5 +221,5 @@ func jsonLine(pin LedgerEntry) ([]byte, error) {
 
 // same reports whether e says of a tarball what pin says.
 func (e LedgerEntry) same(pin LedgerEntry) bool {
-	return e.Digest == pin.Digest && e.ETag == pin.ETag && e.MTime.Equal(pin.MTime)
+	return e.Digest == pin.Digest && e.ETag == pin.ETag && e.MTime.Equal(pin.MTime) && e.LastModified.Equal(pin.LastModified)
 }

@@ -158,7 +158,7 @@ func (st *Staging) commit(version string) (*Generation, error) {
 		if err != nil {
 			return err
 		}
-		if name := st.slot.withRecipe(v, recipe); name != "" {
+		if name := st.slot.withRecipe(v, version, recipe); name != "" {
 			g = st.slot.generation(name, v.state)
 			g.Active = name == v.current
 			return &ExistsError{name}
@@ -242,13 +242,18 @@ func (sl *Slot) freeRevision(version string) (int, error) {
 	return next, nil
 }
 
-// withRecipe returns the generation that has recipe, "" if none has.
-func (sl *Slot) withRecipe(v *view, recipe string) string {
+// withRecipe returns the generation of version that has recipe, "" if none has.
+// Equal bytes under another version are another generation: its name is what
+// people go by.
+func (sl *Slot) withRecipe(v *view, version, recipe string) string {
 	if recipe == "" {
 		return ""
 	}
 	for _, name := range v.installed() {
 		// One whose manifest cannot be read is equal to nothing.
+		if sl.generation(name, v.state).Version != version {
+			continue
+		}
 		if got, err := recipeOf(sl.path(generationsName, name)); err == nil && got == recipe {
 			return name
 		}

@@ -102,6 +102,14 @@ func TestCommitReturnsAnEqualGeneration(t *testing.T) {
 	equal(t, "generations", names(t, sl), []string{night(1), night(1) + "-r2"})
 }
 
+// What is equal is so under its version only: people go by that.
+func TestEqualBytesOfAnotherVersionAreAGeneration(t *testing.T) {
+	sl := open(t).Slot("nightly", "gfx1151")
+	commit(t, sl, night(1), "sha256:aa")
+	commit(t, sl, night(2), "sha256:aa")
+	equal(t, "generations", names(t, sl), []string{night(1), night(2)})
+}
+
 func TestNothingHasItsNameBeforeItIsDurable(t *testing.T) {
 	s := open(t)
 	sl := s.Slot("nightly", "gfx1151")

@@ -126,15 +126,16 @@ var (
 // newBytesKey marks, among the refusals of a slot, those for new bytes.
 const newBytesKey = "new bytes: "
 
-// refusalKey changes when anything changes that the audit's verdict rests on.
-func (t *task) refusalKey() string {
+// refusalKey changes when anything changes that the audit's verdict on rel rests
+// on.
+func (t *task) refusalKey(rel release.Release) string {
 	o := t.in.Repack
-	return fmt.Sprintf("%s %d %v %s %s %v", t.rel.Name, t.rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
+	return fmt.Sprintf("%s %d %v %s %s %v", rel.Name, rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
 }
 
 // refusedBefore says that a night was tried before and why it was not taken.
 func (t *task) refusedBefore() error {
-	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey())
+	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey(t.rel))
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (t *task) refusedBefore() error {
 		return fmt.Errorf("%w (seen %s: %s); if AMD says that it was replaced: rocm-nightly update --accept-new-bytes",
 			errNewBytesBefore, refusal.At.Format("2006-01-02"), refusal.Reason)
 	}
-	refusal, err = t.slot.Refused(t.refusalKey())
+	refusal, err = t.slot.Refused(t.refusalKey(t.rel))
 	if err != nil || refusal == nil {
 		return err
 	}

@@ -17,6 +17,7 @@ type Found struct {
 	Release release.Release
 	Client  *fetch.Client
 	Expect  []release.Expectation // digests that the bytes must have, the side files' excluded
+	Stale   *Stale                // the index has not moved for too long; nil if it has
 }
 
 // Find finds the release that a run would take for an install, and does
@@ -36,7 +37,9 @@ func Find(ctx context.Context, o Options, in Install) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	var stale *Stale
 	if f.l != nil {
+		stale, _ = r.stale(f.l, installs[0].Channel, f.res.Family)
 		if f.rel, err = fetch.Select(f.l, f.res.Family, r.policy()); err != nil {
 			return nil, err
 		}
@@ -46,7 +49,7 @@ func Find(ctx context.Context, o Options, in Install) (*Found, error) {
 		return nil, err
 	}
 	c, err := r.client()
-	return &Found{Target: f.res.Target, Release: f.rel, Client: c, Expect: expect}, err
+	return &Found{Target: f.res.Target, Release: f.rel, Client: c, Expect: expect, Stale: stale}, err
 }
 
 // ledger is where pins are remembered; nil where nothing is.

@@ -39,6 +39,9 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 		}
 		out.Err, out.Error = err, err.Error()
 		out.Exit = gravest(out.Exit, exitOf(err))
+		if !out.Changed {
+			out.pin = nil // what could not be kept here is not proposed to others
+		}
 		if out.Message == "" {
 			out.Message = "failed"
 		}
@@ -60,6 +63,8 @@ func exitOf(err error) int {
 		return ExitRefused
 	case errors.As(err, &mismatch) && knownBytes(mismatch.Want):
 		return ExitNewBytes
+	case errorsAs[*UsageError](err):
+		return ExitUsage
 	}
 	return ExitFailed
 }
@@ -177,19 +182,28 @@ func (t *task) choose(family string) error {
 // index that has moved goes on answering with the list of its last day.
 func (t *task) stale(family string) {
 	after := t.r.o.Channels[t.in.Channel].StaleAfter
-	if t.r.o.Version != "" {
-		return
-	}
-	f := t.l.Freshness(family, after, t.r.o.Now())
+	s, f := t.r.stale(t.l, t.in.Channel, family)
 	switch {
-	case f.Stale:
-		t.out.Exit = ExitStale
-		t.out.Stale = &Stale{Age: f.Age.Round(time.Second).String(), Cause: f.Cause, Detail: f.Detail}
+	case s != nil:
+		t.out.Exit, t.out.Stale = ExitStale, s
 		t.r.o.Event(Event{Install: t.out.Install, Stage: "stale", Message: "the index is stale: " + f.Detail})
 		t.r.o.Log.Warn("the index is stale", "family", family, "age", f.Age.Round(time.Minute), "limit", after, "cause", f.Cause, "detail", f.Detail)
 	case f.Cause != "":
 		t.r.o.Log.Warn("an index of this channel is out of date", "cause", f.Cause, "detail", f.Detail)
 	}
+}
+
+// stale tells for how long nothing was published; nil if that is not too long,
+// or if a version was named, which may be as old as it likes.
+func (r *run) stale(l *fetch.Listing, channel, family string) (*Stale, fetch.Freshness) {
+	if r.o.Version != "" {
+		return nil, fetch.Freshness{}
+	}
+	f := l.Freshness(family, r.o.Channels[channel].StaleAfter, r.o.Now())
+	if !f.Stale {
+		return nil, f
+	}
+	return &Stale{Age: f.Age.Round(time.Second).String(), Cause: f.Cause, Detail: f.Detail}, f
 }
 
 // stay keeps the link right and offers the active release to the bumps.

@@ -63,8 +63,13 @@ func (r *run) ask(ctx context.Context, channel string) (*fetch.Listing, error) {
 		return nil, err
 	}
 	for _, s := range l.Sources {
-		if s.Err != nil {
+		switch {
+		case s.Err != nil:
 			r.o.Log.Warn("an index could not be read", "url", s.URL, "error", s.Err)
+			r.unread = append(r.unread, IndexError{channel, s.URL, s.Err.Error()})
+		case s.Releases == 0 && len(l.Sources) > 1:
+			r.o.Log.Warn("an index lists nothing", "url", s.URL)
+			r.unread = append(r.unread, IndexError{channel, s.URL, "it lists nothing"})
 		}
 	}
 	return l, nil

@@ -39,6 +39,10 @@ func (t *task) make(ctx context.Context) (err error) {
 		return t.withhold(ctx)
 	}
 	rec.Generation = gen.Name
+	if t.from != nil && gen.Name == t.from.Name { // --accept-new-bytes, and there were none
+		t.out.Message = fmt.Sprintf("%s stays: the bytes of %s are the same", gen.Name, t.rel.Version)
+		return t.stay()
+	}
 	if err := t.activate(ctx, gen.Name, rec); err != nil {
 		return err
 	}
@@ -134,7 +138,7 @@ func (t *task) failed(ctx context.Context, err error, dl *fetch.Download, src *s
 // refuse remembers that the audit refused this release, so that it is not
 // tried again every night.
 func (t *task) refuse(ctx context.Context, err error) error {
-	return errors.Join(err, t.slot.Refuse(ctx, t.refusalKey(), err.Error()))
+	return errors.Join(err, t.slot.Refuse(ctx, t.refusalKey(t.rel), err.Error()))
 }
 
 // baseline audits the active generation: what it has too is no regression.
@@ -153,13 +157,23 @@ func (t *task) baseline(ctx context.Context) (*audit.Report, error) {
 
 // verified records what was checked, and against what.
 func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fetch.Download, rec *Record) {
-	v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: Against(dl, expect)}
-	if t.r.o.AcceptNewBytes {
-		v.Against = append(v.Against, "new bytes were to be accepted")
-	}
+	v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: t.against(res.Digest, expect, dl)}
 	t.out.Verified, rec.Verified, rec.ETag = v, v, dl.ETag()
 	rec.Recipe = res.Manifest.Recipe
 	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: dl.ETag()}
+}
+
+// against is Against, where new bytes may have been accepted: then the ledger
+// was no condition, but it may have these bytes all the same.
+func (t *task) against(digest release.Digest, expect []release.Expectation, dl *fetch.Download) []string {
+	if !t.r.o.AcceptNewBytes {
+		return Against(dl, expect)
+	}
+	pins, err := t.r.pins(t.rel.Channel, t.rel.Name)
+	if n := len(pins); err == nil && n > 0 && pins[n-1].Digest == digest {
+		return Against(dl, append(expect, release.Expectation{Digest: digest, Source: ledgerKind}))
+	}
+	return append(Against(dl, expect), "new bytes were to be accepted")
 }
 
 // Against lists what the bytes of a download were checked against, once they
@@ -178,7 +192,7 @@ func Against(dl *fetch.Download, expect []release.Expectation) []string {
 // remember appends the pin to the ledger. What was held against the bytes is
 // forgiven: they were verified, or they were to be accepted.
 func (t *task) remember(ctx context.Context, dl *fetch.Download) error {
-	if err := t.slot.Forgive(ctx, newBytesKey+t.refusalKey()); err != nil {
+	if err := t.slot.Forgive(ctx, newBytesKey+t.refusalKey(t.rel)); err != nil {
 		return err
 	}
 	check := store.Check{At: t.r.o.Now().UTC(), Name: t.rel.Name, ETag: dl.ETag(), Size: dl.Size()}
@@ -207,6 +221,7 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		t.out.pin = nil // what may not be installed here is not proposed to others
 		t.out.Message = fmt.Sprintf("%s is here but not active: %s", name, waits)
 		t.r.o.Log.Warn("not activated", "generation", name, "because", waits)
+		t.prune(ctx) // or every night that waits would stay
 		return nil
 	}
 	// Who went back while this ran is not overruled.
@@ -235,6 +250,12 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 			return err
 		}
 	}
+	t.prune(ctx)
+	return nil
+}
+
+// prune removes the generations that are not to stay.
+func (t *task) prune(ctx context.Context) {
 	gone, err := t.slot.Prune(ctx, t.in.Keep)
 	if err != nil {
 		t.r.o.Log.Warn("old generations could not be removed", "error", err)
@@ -242,7 +263,6 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 	if len(gone) > 0 {
 		t.out.Message += ", removed " + strings.Join(gone, ", ")
 	}
-	return nil
 }
 
 // waits says what a generation lacks before it may become active.

@@ -72,10 +72,24 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 	case t.r.o.NoInstall:
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
 	default:
-		t.out.Message = fmt.Sprintf("would download %s and install it%s", t.rel.URL, over)
+		t.out.Message = t.planMake() + over
+	}
+	if t.r.planned[t.rel.URL] == "" {
+		t.r.planned[t.rel.URL] = t.out.Install
 	}
 	if t.out.Changed {
 		t.out.Message += t.planPrune(gen) + t.planLink()
 	}
 	return nil
+}
+
+// planMake says what the new generation would be made of.
+func (t *task) planMake() string {
+	if from, _ := t.twin(); from != nil {
+		return fmt.Sprintf("would install %s of the files of %s, which came of the same tarball", t.rel.Version, from.Dir)
+	}
+	if first := t.r.planned[t.rel.URL]; first != "" {
+		return fmt.Sprintf("would install %s of what %s has downloaded", t.rel.Version, first)
+	}
+	return fmt.Sprintf("would download %s and install it", t.rel.URL)
 }

@@ -99,10 +99,7 @@ func (t *task) suspect(g *store.Generation) *suspect {
 // same reports whether a server's headers are those of bytes that are known.
 func (s *suspect) same(obj fetch.Object) bool {
 	for _, k := range s.known {
-		size := obj.Size == k.Size
-		tag := obj.ETag != "" && obj.ETag == k.ETag
-		bare := obj.ETag == "" && k.ETag == "" && obj.LastModified.Equal(k.LastModified)
-		if size && (tag || bare) {
+		if obj.Size == k.Size && obj.ETag == k.ETag && (k.LastModified.IsZero() || obj.LastModified.Equal(k.LastModified)) {
 			return true
 		}
 	}
@@ -200,7 +197,7 @@ type discarder interface{ Discard() error }
 // newBytes remembers that a name has new bytes, so that they are not fetched
 // every night, and says what to do.
 func (t *task) newBytes(ctx context.Context, rel release.Release, mismatch error, dl discarder) error {
-	err := errors.Join(mismatch, t.slot.Refuse(ctx, newBytesKey+t.refusalKey(), mismatch.Error()), dl.Discard())
+	err := errors.Join(mismatch, t.slot.Refuse(ctx, newBytesKey+t.refusalKey(rel), mismatch.Error()), dl.Discard())
 	t.r.o.Event(Event{Install: t.out.Install, Stage: "new bytes", Message: rel.Name + " has new bytes under a known name"})
 	return fmt.Errorf("%s has new bytes under a known name: %w; if AMD says that it was replaced: rocm-nightly update --accept-new-bytes", rel.Name, err)
 }

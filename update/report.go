@@ -19,6 +19,16 @@ type Report struct {
 	Installs []*Outcome `json:"installs"`
 	Bumps    []*Bumped  `json:"bumps,omitempty"` // every repository once
 	Exit     int        `json:"exit"`
+
+	Indexes []IndexError `json:"indexes,omitempty"` // those that could not be read, or are empty
+}
+
+// IndexError is an index that could not be read, or that lists nothing. It does
+// not hide what the others of its channel list.
+type IndexError struct {
+	Channel string `json:"channel"`
+	URL     string `json:"url"`
+	Error   string `json:"error"`
 }
 
 // Outcome is what became of one install.

@@ -19,8 +19,8 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// The exit codes of a run, in order of gravity: 5, 4, 1, 3, 0. Usage errors (2)
-// come before a run begins.
+// The exit codes of a run, in order of gravity: 5, 4, 2, 1, 3, 0. Most usage
+// errors (2) come before a run begins.
 const (
 	ExitOK       = 0
 	ExitFailed   = 1
@@ -32,7 +32,7 @@ const (
 
 // gravest returns the graver of two exit codes.
 func gravest(a, b int) int {
-	order := []int{ExitOK, ExitStale, ExitFailed, ExitRefused, ExitNewBytes}
+	order := []int{ExitOK, ExitStale, ExitFailed, ExitUsage, ExitRefused, ExitNewBytes}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
@@ -144,6 +144,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if !o.NoBump {
 		r.bumps(ctx, rep)
 	}
+	rep.Indexes = r.unread
 	for _, out := range rep.Installs {
 		rep.Exit = gravest(rep.Exit, out.Exit)
 	}
@@ -225,7 +226,7 @@ func (o Options) describe(m *gfx.Machine) {
 }
 
 func newRun(o Options) *run {
-	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}}
+	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}, planned: map[string]string{}}
 }
 
 // run is the state of one Run.
@@ -239,6 +240,9 @@ type run struct {
 	spools   []string        // whole downloads that another install of this run may want
 	made     map[string]bool // directories of the generations that this run has made
 	slots    map[string]bool // those that an install of this run has taken
+
+	planned map[string]string // of a dry run: the install that would download a URL
+	unread  []IndexError
 }
 
 // errorsAs is errors.As for a type that is not needed afterwards.

@@ -27,7 +27,7 @@ type world struct {
 	t         *testing.T
 	amd, root string
 	tarballs  atomic.Int64 // requests for tarballs
-	bodies    atomic.Int64 // those of them that are not HEAD
+	bodies    atomic.Int64 // those of them that ask for the first byte: downloads
 	broken    atomic.Bool  // tarballs end early
 	o         Options
 }
@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".tar.gz") {
 			w.tarballs.Add(1)
-			if r.Method != http.MethodHead {
+			if at := r.Header.Get("Range"); r.Method != http.MethodHead && (at == "" || strings.HasPrefix(at, "bytes=0-")) {
 				w.bodies.Add(1)
 			}
 			if w.broken.Load() && r.Method == http.MethodGet {

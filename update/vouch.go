@@ -210,12 +210,12 @@ func (r *run) waits(ctx context.Context, channel, name string, digest release.Di
 	return "", nil
 }
 
-// redacted is a URL for people.
+// redacted is a URL for people: without the secrets that it may hold.
 func redacted(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return "(an unreadable URL)"
 	}
-	u.RawQuery = ""
-	return u.Redacted()
+	u.User, u.RawQuery = nil, ""
+	return u.String()
 }

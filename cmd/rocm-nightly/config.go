@@ -104,20 +104,41 @@ func checkBumps(cfg *config.Config) error {
 	return nil
 }
 
-// redacted is cfg without the passwords that index URLs may hold.
+// redacted is cfg without the secrets that URLs may hold: names, passwords and
+// the values of queries.
 func redacted(cfg *config.Config) *config.Config {
 	out := *cfg
 	out.Channels = map[string]config.Channel{}
 	for name, ch := range cfg.Channels {
 		ch.Indexes = slices.Clone(ch.Indexes)
-		for i, ix := range ch.Indexes {
-			if u, err := url.Parse(ix.URL); err == nil {
-				ch.Indexes[i].URL = u.Redacted()
-			}
+		for i := range ch.Indexes {
+			ch.Indexes[i].URL = redactedURL(ch.Indexes[i].URL)
 		}
 		out.Channels[name] = ch
 	}
+	out.Policy.Lock = redactedURL(cfg.Policy.Lock)
+	out.Trust = slices.Clone(cfg.Trust)
+	for i := range out.Trust {
+		out.Trust[i].URL = redactedURL(out.Trust[i].URL)
+	}
 	return &out
+}
+
+// redactedURL is a URL, or a path, without what it may hold of secrets.
+func redactedURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.User == nil && u.RawQuery == "" {
+		return raw
+	}
+	if u.User != nil {
+		u.User = url.User("xxxxx")
+	}
+	query := u.Query()
+	for key := range query {
+		query.Set(key, "xxxxx")
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 func (a *app) configShow() error {

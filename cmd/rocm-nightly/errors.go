@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -24,6 +26,17 @@ func usage(err error) error { return &usageError{err} }
 func (e *usageError) Error() string { return e.err.Error() }
 
 func (e *usageError) Unwrap() error { return e.err }
+
+// emptyFlag is an error when one of the named flags was given without a value:
+// in a script that is a variable that was not set.
+func emptyFlag(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usage(fmt.Errorf("%s: --%s is empty: give it a value, or leave it out", cmd.Name(), name))
+		}
+	}
+	return nil
+}
 
 // failure is the JSON form of an error, for verbs that print JSON.
 type failure struct {
@@ -87,11 +100,11 @@ func hint(err error) string {
 	case errors.As(err, &mismatch) && exitCode(err) == update.ExitNewBytes:
 		return "one name has had two contents: ask AMD's issue tracker, compare with what others have seen, and take neither until it is clear"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space, or work on another file system (--root or --prefix), then run it again; what was in use is untouched"
+		return "free some space, or work on another file system (--root, --prefix or -o), then run it again; what was in use is untouched"
 	case errors.Is(err, syscall.EROFS):
-		return "the file system is read-only: work on another one (--root or --prefix)"
+		return "the file system is read-only: work on another one (--root, --prefix or -o)"
 	case errors.Is(err, fs.ErrPermission):
-		return "run it as the user that owns the files, or work elsewhere (--root or --prefix)"
+		return "run it as the user that owns the files, or work elsewhere (--root, --prefix or -o)"
 	case errors.Is(err, repack.ErrOccupied):
 		return "name a directory that does not exist yet"
 	case errors.Is(err, context.Canceled):

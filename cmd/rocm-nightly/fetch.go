@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +28,8 @@ type fetchOptions struct {
 	digest   string
 	ledger   string
 	printURL bool
+
+	acceptNewBytes bool
 }
 
 func (a *app) fetchCmd() *cobra.Command {
@@ -45,11 +46,11 @@ interrupted download goes on where it was when it is asked for again.`,
 			"  rocm-nightly fetch gfx1151 -o - | rocm-nightly repack - --prefix DIR\n  rocm-nightly fetch gfx1151 --print-url",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"digest", "ledger", "version", "output", "channel"} {
-				// In a script that is a variable that was not set.
-				if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-					return usage(fmt.Errorf("fetch: --%s is empty: give it a value, or leave it out", name))
-				}
+			if err := emptyFlag(cmd, "digest", "ledger", "version", "output", "channel"); err != nil {
+				return err
+			}
+			if len(args) > 0 && args[0] == "" {
+				return usage(errors.New("fetch: TARGET is empty: name one, or leave it out"))
 			}
 			return a.fetch(cmd.Context(), o, strings.Join(args, ""))
 		},
@@ -60,6 +61,7 @@ interrupted download goes on where it was when it is asked for again.`,
 	f.StringVarP(&o.output, "output", "o", "", "the `file` or directory to write to, or - for standard output (default: the tarball's name, here)")
 	f.StringVar(&o.digest, "digest", "", "the SHA-256 that the tarball must have: sha256:<hex>, <hex>, sha256-<base64> or Nix base-32")
 	f.StringVar(&o.ledger, "ledger", "", "what this `file` knows of the tarball must be so, and what is found is added to it")
+	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that the ledger knows with others, and add them to it")
 	f.BoolVar(&o.printURL, "print-url", false, "only ask where it is, and whether it is there")
 	a.jsonFlag(c)
 	return c
@@ -85,6 +87,7 @@ type fetched struct {
 	Nix32        string         `json:"nix32,omitempty"`
 	Checked      []string       `json:"checked,omitempty"` // what it was checked against
 	Here         bool           `json:"already_here,omitempty"`
+	Stale        *update.Stale  `json:"stale,omitempty"` // the index has not moved for too long; there may be a newer one
 }
 
 func (a *app) fetch(ctx context.Context, o fetchOptions, target string) error {
@@ -94,6 +97,9 @@ func (a *app) fetch(ctx context.Context, o fetchOptions, target string) error {
 	}
 	if o.printURL && o.output != "" {
 		return usage(errors.New("fetch: --print-url downloads nothing, so -o means nothing"))
+	}
+	if o.output == "/dev/stdout" { // which is a link, and must not be taken for a file
+		o.output = "-"
 	}
 	if a.json && o.output == "-" {
 		return usage(errors.New("fetch: standard output cannot hold both the tarball and --json"))
@@ -108,6 +114,7 @@ func (a *app) fetch(ctx context.Context, o fetchOptions, target string) error {
 	if o.ledger != "" {
 		uo.Ledger = store.OpenLedger(o.ledger)
 	}
+	uo.AcceptNewBytes = o.acceptNewBytes
 	found, err := update.Find(ctx, uo, in)
 	if err != nil {
 		return err
@@ -118,6 +125,9 @@ func (a *app) fetch(ctx context.Context, o fetchOptions, target string) error {
 			return usage(fmt.Errorf("fetch: --digest: %w", err))
 		}
 		found.Expect = append(found.Expect, release.Expectation{Digest: d, Source: "--digest"})
+	}
+	if s := found.Stale; s != nil {
+		a.log(p).Warn("the index is stale", "age", s.Age, "cause", s.Cause, "detail", s.Detail)
 	}
 	out := fetchedOf(found)
 	if o.printURL {
@@ -158,7 +168,7 @@ func fetchedOf(f *update.Found) *fetched {
 	r := f.Release
 	return &fetched{
 		Schema: 1, Name: r.Name, URL: r.URL, Channel: r.Channel, Target: f.Target, Family: r.Family,
-		Version: r.Version.String(), MTime: r.MTime,
+		Version: r.Version.String(), MTime: r.MTime, Stale: f.Stale,
 	}
 }
 
@@ -210,42 +220,22 @@ type fetchJob struct {
 }
 
 func (j *fetchJob) run(ctx context.Context, output string) error {
-	path, err := j.path(output)
+	to, err := j.destination(output)
 	if err != nil {
 		return err
 	}
-	j.out.Path = path
+	j.out.Path = to.path
 	beside, err := j.a.beside(ctx, j.found.Client, j.found.Release)
 	if err != nil {
 		return err
 	}
 	expect := append(j.found.Expect, beside...)
-	if path != "-" && len(expect) > 0 {
-		if here, err := j.here(path, expect); err != nil || here {
+	if !to.stream && len(expect) > 0 {
+		if here, err := j.here(to.path, expect); err != nil || here {
 			return err
 		}
 	}
-	return j.download(ctx, path, expect)
-}
-
-// path says where the tarball goes, "-" for standard output.
-func (j *fetchJob) path(output string) (string, error) {
-	name := j.found.Release.Name
-	switch fi, err := os.Stat(output); {
-	case output == "-":
-		return "-", nil
-	case output == "":
-		output = name
-	case err == nil && fi.IsDir():
-		output = filepath.Join(output, name)
-	case strings.HasSuffix(output, "/"):
-		return "", fmt.Errorf("fetch to %s: %w", output, fs.ErrNotExist)
-	}
-	abs, err := filepath.Abs(output)
-	if err != nil {
-		return "", fmt.Errorf("fetch: %w", err)
-	}
-	return abs, nil
+	return j.download(ctx, to, expect)
 }
 
 // here reports whether the file is there already, with the digest that it must
@@ -272,9 +262,9 @@ func (j *fetchJob) here(path string, expect []release.Expectation) (bool, error)
 	return true, nil
 }
 
-// download brings the tarball to path, or to standard output.
-func (j *fetchJob) download(ctx context.Context, path string, expect []release.Expectation) (err error) {
-	s, err := j.spool(path)
+// download brings the tarball to where it goes.
+func (j *fetchJob) download(ctx context.Context, to destination, expect []release.Expectation) (err error) {
+	s, err := j.spool(to)
 	if err != nil {
 		return err
 	}
@@ -284,10 +274,10 @@ func (j *fetchJob) download(ctx context.Context, path string, expect []release.E
 	}
 	defer func() { err = errors.Join(err, dl.Close(), s.end(unfinished(err) || isOutput(err))) }()
 	v := release.NewVerifiedReader(dl, expect...)
-	if path == "-" {
-		err = j.check(ctx, io.TeeReader(v, outputWriter{j.a.stdout}))
+	if to.stream {
+		err = j.toStream(ctx, v, to.path)
 	} else {
-		err = j.toFile(ctx, v, path)
+		err = j.toFile(ctx, v, to.path, s.dir+".out")
 	}
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", j.found.Release.Name, err)
@@ -305,29 +295,6 @@ func (j *fetchJob) check(ctx context.Context, r io.Reader) error {
 	return err
 }
 
-// toFile writes the tarball beside path, and renames it when it is whole.
-func (j *fetchJob) toFile(ctx context.Context, r io.Reader, path string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".rocm-nightly-fetch-*")
-	if err != nil {
-		return &outputError{err}
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if err := j.check(ctx, io.TeeReader(r, outputWriter{f})); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return &outputError{err}
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return &outputError{err}
-	}
-	return nil
-}
-
 // remember adds a line to the ledger, if there is one.
 func (j *fetchJob) remember(dl *fetch.Download) error {
 	if j.ledger == nil {
@@ -341,30 +308,9 @@ func (j *fetchJob) remember(dl *fetch.Download) error {
 
 // spool names the directory in which the download is kept until it is whole:
 // beside the file, or among the user's caches.
-func (j *fetchJob) spool(path string) (*spool, error) {
-	if path != "-" {
-		return newSpool(j.found.Release.URL, path)
+func (j *fetchJob) spool(to destination) (*spool, error) {
+	if !to.stream {
+		return newSpool(j.found.Release.URL, to.path)
 	}
 	return newSpool(j.found.Release.URL, filepath.Join(j.a.cacheDir(), "fetch", j.found.Release.Name))
-}
-
-// outputError is an error about where the tarball is written to: what was
-// downloaded is right, and stays for the next run.
-type outputError struct{ err error }
-
-func (e *outputError) Error() string { return "write the tarball: " + e.err.Error() }
-
-func (e *outputError) Unwrap() error { return e.err }
-
-func isOutput(err error) bool { return isA[*outputError](err) }
-
-// outputWriter marks the errors of writing.
-type outputWriter struct{ w io.Writer }
-
-func (o outputWriter) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	if err != nil {
-		err = &outputError{err}
-	}
-	return n, err
 }

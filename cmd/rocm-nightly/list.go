@@ -33,7 +33,12 @@ and other variants, other platforms, the names that are of no known grammar, wha
 the indexes of the past list, and what each index said.`,
 		Example: "  rocm-nightly list\n  rocm-nightly list --arch gfx1151\n  rocm-nightly list --channel stable --json",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := emptyFlag(cmd, "arch", "channel"); err != nil {
+				return err
+			}
+			return a.list(cmd.Context(), o)
+		},
 	}
 	c.Flags().StringVar(&o.arch, "arch", "", "a GPU `target`, family or product: every release of it")
 	c.Flags().StringVar(&o.channel, "channel", "nightly", "nightly, dev, rc, bkc, stable or asan")
@@ -96,8 +101,11 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	}
 	log := a.log(a.stderr)
 	for _, s := range l.Sources {
-		if s.Err != nil {
+		switch {
+		case s.Err != nil:
 			log.Warn("an index could not be read", "url", s.URL, "error", s.Err)
+		case s.Releases == 0 && len(l.Sources) > 1:
+			log.Warn("an index lists nothing", "url", s.URL)
 		}
 	}
 	releases, err := o.pick(cfg.GFX, l)

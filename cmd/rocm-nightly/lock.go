@@ -32,7 +32,7 @@ machines whose policy.lock names it install exactly that, digest enforced. With
 		Example: "  rocm-nightly lock -o rocm-nightly.lock\n  rocm-nightly lock gfx1151",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.lock(cmd.Context(), o, args) },
 	}
-	c.Flags().StringVarP(&o.output, "output", "o", "", "the `file` to write (default: standard output)")
+	c.Flags().StringVarP(&o.output, "output", "o", "", "the `file` to write, or - (default: standard output)")
 	c.Flags().StringVar(&o.ledger, "ledger", "", "the `file` that update was told to remember tarballs in, if not the store's ledger")
 	return c
 }
@@ -58,7 +58,7 @@ func (a *app) lock(_ context.Context, o lockOptions, targets []string) error {
 		}
 		f.Pins = append(f.Pins, pin)
 	}
-	if o.output == "" {
+	if o.output == "" || o.output == "-" {
 		text, err := lockfile.Encode(f)
 		if err != nil {
 			return err
@@ -96,7 +96,11 @@ func activeSlots(st *store.Store) ([]*store.Slot, error) {
 	}
 	var slots []*store.Slot
 	for _, sl := range all {
-		if g, err := sl.Current(); err == nil && g != nil {
+		g, err := sl.Current()
+		if err != nil { // a lock without it would look complete
+			return nil, fmt.Errorf("lock %s: %w", sl.Name(), err)
+		}
+		if g != nil {
 			slots = append(slots, sl)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -92,14 +94,15 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	rep := statusReport{Schema: 1, Root: cfg.Root, Slots: []slotStatus{}, Links: []linkStatus{}}
-	look := &lookup{a: a, cfg: cfg, offline: o.offline, listings: map[string]*fetch.Listing{}}
+	// Where a lock says what to install, what else there is does not matter.
+	look := &lookup{a: a, cfg: cfg, offline: o.offline || cfg.Policy.Lock != "", listings: map[string]*fetch.Listing{}}
 	for _, sl := range slots {
 		s := slotStatus{Slot: sl.Name(), Generations: []generationStatus{}}
 		// One slot that cannot be read does not hide the others.
 		if err := errors.Join(s.fill(sl), s.past(sl, o.history)); err != nil {
 			s.Error = err.Error()
 		}
-		s.Newer = look.newer(ctx, sl, s.Active)
+		s.Newer = look.newer(ctx, st, sl, s.Active)
 		s.Stale = look.stale(ctx, sl, s.Active)
 		s.Expires = expires(cfg, st, sl)
 		rep.Slots = append(rep.Slots, s)
@@ -204,53 +207,77 @@ func (l *lookup) listing(ctx context.Context, channel string) *fetch.Listing {
 	return l.listings[channel]
 }
 
-// newer returns the newest version that update would take in place of active.
-func (l *lookup) newer(ctx context.Context, sl *store.Slot, active string) *string {
-	if l.offline || active == "" {
-		return nil
-	}
-	list := l.listing(ctx, sl.Channel())
+// newer returns the version that update would take in place of active.
+func (l *lookup) newer(ctx context.Context, st *store.Store, sl *store.Slot, active string) *string {
+	family, list := l.family(ctx, sl, active)
 	if list == nil {
 		return nil
 	}
-	res, err := l.cfg.GFX.Resolve(sl.Target(), list.Families())
-	if err != nil {
-		return nil
-	}
-	p := l.cfg.Policy
-	rel, err := fetch.Select(list, res.Family, fetch.Policy{
-		Prefer: p.Prefer, Series: p.Series, Deny: p.Deny, MinAge: time.Duration(p.MinAge), Settle: time.Duration(p.Settle),
-	})
+	o := updateConfig(l.cfg, "").Policy
+	rel, err := fetch.Select(list, family, fetch.Policy{Prefer: o.Prefer, Series: o.Series, Deny: o.Deny, MinAge: o.MinAge, Settle: o.Settle})
 	if err != nil || sl.Skip(rel.Version.String()) {
 		return nil
 	}
 	cur, err := sl.Current()
-	if err != nil || cur == nil {
+	if err != nil || cur == nil || cur.Version == rel.Version.String() {
 		return nil
 	}
 	v, err := release.ParseVersion(cur.Version)
-	if err != nil || rel.Version.Compare(v) <= 0 {
+	if err != nil || fetch.Compare(o.Prefer, rel, release.Release{Version: v, MTime: published(st, cur)}) <= 0 {
 		return nil
 	}
 	text := rel.Version.String()
 	return &text
 }
 
-// stale tells whether the index has moved, and AMD is silent only there.
-func (l *lookup) stale(ctx context.Context, sl *store.Slot, active string) *update.Stale {
+// family is the family that serves a slot, and the listing of its channel; nil
+// where nothing is active or nothing is known.
+func (l *lookup) family(ctx context.Context, sl *store.Slot, active string) (string, *fetch.Listing) {
 	if l.offline || active == "" {
-		return nil
+		return "", nil
 	}
 	list := l.listing(ctx, sl.Channel())
 	if list == nil {
-		return nil
+		return "", nil
 	}
-	res, err := l.cfg.GFX.Resolve(sl.Target(), list.Families())
+	families := list.Families()
+	res, err := l.cfg.GFX.Resolve(sl.Target(), families)
+	switch {
+	case err == nil:
+		return res.Family, list
+	case l.cfg.Policy.Multiarch == "fallback" && slices.Contains(families, gfx.Multiarch):
+		return gfx.Multiarch, list
+	}
+	return "", nil
+}
+
+// published is when the tarball of a generation was uploaded, zero where the
+// ledger does not know.
+func published(st *store.Store, g *store.Generation) time.Time {
+	m, err := g.Manifest()
 	if err != nil {
+		return time.Time{}
+	}
+	pins, err := st.FindPins(m.Name)
+	if err != nil {
+		return time.Time{}
+	}
+	for _, p := range slices.Backward(pins) {
+		if p.Channel == m.Channel {
+			return p.MTime
+		}
+	}
+	return time.Time{}
+}
+
+// stale tells whether the index has moved, and AMD is silent only there.
+func (l *lookup) stale(ctx context.Context, sl *store.Slot, active string) *update.Stale {
+	family, list := l.family(ctx, sl, active)
+	if list == nil {
 		return nil
 	}
 	after := l.cfg.Policy.StaleAfter.Or(l.cfg.AMD.Channels[sl.Channel()].StaleAfter)
-	f := list.Freshness(res.Family, after, time.Now())
+	f := list.Freshness(family, after, time.Now())
 	if !f.Stale {
 		return nil
 	}
@@ -268,13 +295,7 @@ func expires(cfg *config.Config, st *store.Store, sl *store.Slot) string {
 	if err != nil {
 		return ""
 	}
-	var published time.Time
-	if m, err := g.Manifest(); err == nil {
-		if pins, err := st.FindPins(m.Name); err == nil && len(pins) > 0 {
-			published = pins[len(pins)-1].MTime
-		}
-	}
-	day, ok := update.Expiry(v, published, time.Duration(cfg.AMD.Channels[sl.Channel()].Retention)*24*time.Hour)
+	day, ok := update.Expiry(v, published(st, g), time.Duration(cfg.AMD.Channels[sl.Channel()].Retention)*24*time.Hour)
 	if !ok {
 		return ""
 	}

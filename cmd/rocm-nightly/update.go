@@ -46,7 +46,12 @@ pins of the repositories in the config. Up to date means no download and no
 change. Whatever fails, what was installed stays in use.`,
 		Example: "  rocm-nightly update --arch gfx1151\n  rocm-nightly update --dry-run\n  rocm-nightly update --arch \"RX 7900 XTX\" --version 10.2.0a20260930",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.update(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := emptyFlag(cmd, "version", "ledger"); err != nil {
+				return err
+			}
+			return a.update(cmd.Context(), o)
+		},
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.arch, "arch", nil, "a GPU `target`, family or product in place of the config's installs; may be given again")
@@ -133,10 +138,10 @@ func archInstalls(cfg *config.Config, arch []string) []update.Install {
 // auto, whose settings are those of this machine.
 func archInstall(cfg *config.Config, target string) config.Install {
 	in := config.Install{Target: target, Channel: "nightly"}
-	want, _ := cfg.GFX.Canonical(target)
+	want, known := cfg.GFX.Canonical(target) // neither auto nor a mistyped name is
 	for _, c := range cfg.Installs {
 		name, _ := cfg.GFX.Canonical(c.Target)
-		if name == want && target != gfx.Auto {
+		if known && name == want {
 			return c
 		}
 		if c.Target == gfx.Auto {
@@ -283,9 +288,7 @@ func (a *app) updateErrors(rep *update.Report) error {
 		if out.Err == nil {
 			continue
 		}
-		if code := a.fail(fmt.Errorf("update %s: %w", out.Install, out.Err)); code == update.ExitUsage {
-			a.code = code
-		}
+		a.fail(fmt.Errorf("update %s: %w", out.Install, out.Err))
 	}
 	for _, b := range rep.Bumps {
 		if b.Err != nil {

@@ -63,13 +63,16 @@ func (c *checker) channel(name string, ch Channel, whole bool) {
 	c.want(ch.Retention >= 0, append(at, "retention"), "%d days is less than none", ch.Retention)
 	c.want(ch.StaleAfter >= 0, append(at, "stale_after"), "%s is less than none", ch.StaleAfter)
 	c.want(len(ch.Indexes) > 0 || !whole && ch.Indexes == nil, append(at, "indexes"), "no indexes")
+	seen := map[string]bool{}
 	for i, ix := range ch.Indexes {
 		c.index(append(at, "indexes", strconv.Itoa(i)), ix)
+		c.want(!seen[ix.URL], append(at, "indexes", strconv.Itoa(i), "url"), "%q is there twice", ix.URL)
+		seen[ix.URL] = true
 	}
 }
 
 func (c *checker) index(at []string, ix Index) {
-	c.want(goodURL(ix.URL), append(at, "url"), "%q is not of the form https://host/path/ (or file:///directory/)", ix.URL)
+	c.want(goodURL(ix.URL), append(at, "url"), "%q is not of the form https://host/path/ (or file:///directory/)", withoutUser(ix.URL))
 	from, errFrom := release.ParseBound(ix.From)
 	c.want(errFrom == nil, append(at, "from"), "%v", errFrom)
 	until, errUntil := release.ParseBound(ix.Until)
@@ -101,6 +104,16 @@ func goodURL(s string) bool {
 	return u.Scheme == "https" && u.Hostname() != ""
 }
 
+// withoutUser is a URL for people: an error may end in a log.
+func withoutUser(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return s
+	}
+	u.User = url.User("xxxxx")
+	return u.String()
+}
+
 func (c *checker) tables(d *Data) {
 	for _, slug := range slices.Sorted(maps.Keys(d.Families)) {
 		at := []string{"families", slug}
@@ -108,8 +121,12 @@ func (c *checker) tables(d *Data) {
 		c.want(len(d.Families[slug]) > 0, at, "no targets")
 		c.targets(at, d.Families[slug])
 	}
+	spelled := map[string]string{} // by what two spellings have in common
 	for _, product := range slices.Sorted(maps.Keys(d.Products)) {
 		at := []string{"products", product}
+		other, twice := spelled[letters(product)]
+		c.want(!twice || d.Products[other] == d.Products[product], at, "is %s here, and %s as %q", d.Products[product], d.Products[other], other)
+		spelled[letters(product)] = product
 		c.want(strings.TrimSpace(product) != "" && len(product) <= 100, at, "not a product's name")
 		c.want(targetRE.MatchString(d.Products[product]), at, "%q is not a target such as gfx1100", d.Products[product])
 	}

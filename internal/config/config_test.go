@@ -106,20 +106,43 @@ installs:
 
 func TestDecodeSaysWhere(t *testing.T) {
 	for src, want := range map[string]string{
-		"rooot: /x\n":                          "[1:1]",
-		"policy:\n  setle: 2h\n":               "[2:3]",
-		"policy: {settle: soon}\n":             "soon",
-		"unpack: {max_bytes: 3 parsecs}\n":     "parsecs",
-		"installs:\n  - target: a\n    x: 1\n": "[3:5]",
-		"a: 1\n---\nb: 2\n":                    "more than one",
-		"root: [\n":                            "[1:",
-		"root: a\nroot: b\n":                   "[2:1]",
+		"rooot: /x\n":                                                    "[1:1]",
+		"policy:\n  setle: 2h\n":                                         "[2:3]",
+		"policy: {settle: soon}\n":                                       "[1:18] policy.settle: \"soon\"",
+		"policy: {stale_after: never}\n":                                 "[1:23] policy.stale_after: \"never\" is not a duration such as 90s, 2h or 96h, nor auto",
+		"policy: {stale_after: 96}\n":                                    "[1:23] policy.stale_after",
+		"policy: {stale_after: [96h]}\n":                                 "[1:23] policy.stale_after",
+		"policy: {stale_after: 1.5}\n":                                   "[1:23] policy.stale_after",
+		"unpack: {max_bytes: 3 parsecs}\n":                               "[1:21] unpack.max_bytes: \"3 parsecs\"",
+		"download: {rate_limit: -1}\n":                                   "[1:24] download.rate_limit",
+		"installs: [{target: a, keep: {bytes: x}}]\n":                    "installs[0].keep.bytes",
+		"installs:\n  - target: a\n    x: 1\n":                           "[3:5]",
+		"a: 1\n---\nb: 2\n":                                              "more than one",
+		"root: [\n":                                                      "[1:",
+		"root: a\nroot: b\n":                                             "[2:1]",
 		"installs:\n  - target: gfx1151\n    keep: {last: 3, lost: 2}\n": "[3:21]",
 	} {
 		err := Decode(Default(), "file.yaml", []byte(src))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "file.yaml") {
 			t.Errorf("%q: %v", src, err)
 		}
+	}
+}
+
+// What looks like a number is read as it is written: 7.10 is a series that
+// was published, 7.1 another.
+func TestVersionsAreReadAsWritten(t *testing.T) {
+	c := Default()
+	src := "policy: {series: 7.10, deny: [7.10, 10.0]}\nchannels: {nightly: {indexes: [{url: 'https://x/', from: 7.10, until: 10.10}]}}\nunpack: {max_ratio: 150.50}\n"
+	if err := Decode(c, "x", []byte(src)); err != nil {
+		t.Fatal(err)
+	}
+	ix := c.Channels["nightly"].Indexes[0]
+	if c.Policy.Series != "7.10" || c.Policy.Deny[0] != "7.10" || c.Policy.Deny[1] != "10.0" || ix.From != "7.10" || ix.Until != "10.10" || c.Unpack.MaxRatio != 150.5 {
+		t.Errorf("%+v, %+v, %v", c.Policy, ix, c.Unpack.MaxRatio)
+	}
+	if err := Decode(c, "x", []byte("policy: {stale_after: , settle: null}\n")); err != nil || !c.Policy.StaleAfter.Auto || c.Policy.Settle == 0 {
+		t.Errorf("%+v, %v", c.Policy, err)
 	}
 }
 
@@ -130,24 +153,33 @@ func TestValidate(t *testing.T) {
 		"policy: {deny: ['[']}":    "policy.deny[0]",
 		"keep: {last: 1}":          "keep.last",
 		"keep: {last: 3, days: 9}": "keep.days",
-		"channels: {nightly: {indexes: [{url: 'http://x/y'}]}}": "insecure",
-		"channels: {nightly: {indexes: []}}":                    "channels.nightly",
-		"channels: {nightly: {indexes: [{url: 'file://x/y'}]}}": "mirror on disk",
-		"channels: {nightly: {indexes: [{url: 'ftp://x/y'}]}}":  "neither https nor file",
-		"channels: {weekly: {indexes: [{url: 'https://x/'}]}}":  "weekly",
-		"installs: [{target: gfx1151}, {target: GFX1151}]":      "twice",
-		"installs: [{target: gfx1151}, {target: Strix Halo}]":   "twice",
-		"installs: [{target: gforce}]":                          "installs[0].target",
-		"health: {timeout: 5s}":                                 "health.timeout",
-		"installs: [{target: gfx1151, channel: x}]":             "installs[0].channel",
-		"installs: [{target: gfx1151, link: opt}]":              "installs[0].link",
-		"repack: {profile: nix}":                                "interpreter_path",
-		"repack: {omit: [tests]}":                               "omit",
-		"repack: {add_rpath: ['a:b']}":                          "add_rpath",
-		"download: {connections: 0}":                            "connections",
-		"health: {command: [true]}":                             "health.command",
-		"dedup: magic":                                          "dedup",
-		"notify: [x]":                                           "notify",
+		"channels: {nightly: {indexes: [{url: 'http://x/y'}]}}":                                        "insecure",
+		"channels: {nightly: {indexes: []}}":                                                           "channels.nightly",
+		"channels: {nightly: {indexes: [{url: 'file://x/y'}]}}":                                        "mirror on disk",
+		"channels: {nightly: {indexes: [{url: 'ftp://x/y'}]}}":                                         "neither https nor file",
+		"channels: {weekly: {indexes: [{url: 'https://x/'}]}}":                                         "weekly",
+		"installs: [{target: gfx1151}, {target: GFX1151}]":                                             "twice",
+		"installs: [{target: gfx1151}, {target: Strix Halo}]":                                          "twice",
+		"installs: [{target: gforce}]":                                                                 "installs[0].target",
+		"health: {timeout: 5s}":                                                                        "health.timeout",
+		"installs: [{target: gfx1151, channel: x}]":                                                    "installs[0].channel",
+		"installs: [{target: gfx1151, link: opt}]":                                                     "installs[0].link",
+		"channels: {nightly: {indexes: [{url: 'https://x/', from: 10.2, until: 10.1}]}}":               "indexes[0].until",
+		"channels: {nightly: {indexes: [{url: 'file:///x/', from: zz}]}}":                              "indexes[0].from",
+		"channels: {nightly: {indexes: [{url: 'https://a:secret@x/'}, {url: 'https://a:secret@x/'}]}}": "indexes[1]: https://xxxxx@x/ is there twice",
+		"trust: [{url: 'https://me:secret@x/l'}, {url: 'https://me:secret@x/l'}]":                      "trust[1].url",
+		"trust: [{url: /srv/l}, {url: 'file:///srv/l'}]":                                               "trust[1].url",
+		"trust: [{url: 'https://x/l'}, {url: 'https://X:443/l'}]":                                      "trust[1].url",
+		"trust: [{key: ''}]":           "trust[0].url: is missing",
+		"policy: {series: 10.2.x}":     "policy.series",
+		"policy: {series: v10.2}":      "policy.series",
+		"repack: {profile: nix}":       "interpreter_path",
+		"repack: {omit: [tests]}":      "omit",
+		"repack: {add_rpath: ['a:b']}": "add_rpath",
+		"download: {connections: 0}":   "connections",
+		"health: {command: [true]}":    "health.command",
+		"dedup: magic":                 "dedup",
+		"notify: [x]":                  "notify",
 		"bump: [{name: a, forge: git, url: 'https://me:secret@x/', files: [{path: f, format: nix, target: gfx1151, set: {a: b}}]}]": "token_env",
 		"bump: [{name: a, forge: git, url: x, files: [{path: ../f, format: nix, target: gfx1151, set: {a: b}}]}]":                   "inside the repository",
 	} {
@@ -196,6 +228,10 @@ func TestLoad(t *testing.T) {
 	}
 	if _, _, err := Load(Places{Explicit: filepath.Join(dir, "none")}); err == nil {
 		t.Error("an explicit file that is not there was not missed")
+	}
+	named := DefaultPlaces("", func(k string) string { return map[string]string{"ROCM_NIGHTLY_DATA": filepath.Join(dir, "none")}[k] }, 1000)
+	if _, _, err := Load(named); err == nil || !strings.Contains(err.Error(), "ROCM_NIGHTLY_DATA") {
+		t.Errorf("data that was named and is not there was not missed: %v", err)
 	}
 }
 

@@ -27,6 +27,7 @@ type Places struct {
 
 	DistroData string // a newer amd.yaml than the one built in; "" or absent: none
 	AdminData  string // an amd.yaml that is laid over it; "" or absent: none
+	NamedData  bool   // AdminData is from $ROCM_NIGHTLY_DATA: must exist
 }
 
 // DefaultPlaces returns the places of this process: the user's configuration
@@ -38,7 +39,7 @@ func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places 
 	}
 	p := Places{Explicit: explicit, DistroData: amd.DistroFile, AdminData: amd.AdminFile}
 	if own := getenv("ROCM_NIGHTLY_DATA"); own != "" {
-		p.AdminData = own
+		p.AdminData, p.NamedData = own, true
 	}
 	if explicit != "" {
 		return p
@@ -60,6 +61,11 @@ func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places 
 // Load reads the configuration. files lists what was read, in order; it is
 // empty when there is none and the defaults hold.
 func Load(p Places) (c *Config, files []string, err error) {
+	if p.NamedData {
+		if _, err := os.Stat(p.AdminData); err != nil {
+			return nil, nil, fmt.Errorf("read AMD's data, of $ROCM_NIGHTLY_DATA: %w", err)
+		}
+	}
 	data, known, err := amd.Load(p.DistroData, p.AdminData)
 	if err != nil {
 		return nil, nil, err
@@ -148,9 +154,10 @@ func Decode(c *Config, name string, src []byte) error {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // only comments
 	}
+	ast.Walk(asWritten{}, file.Docs[0].Body)
 	channels := c.Channels
 	c.Channels = nil
-	err = yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(c)
+	err = yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, c)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read config %s: %s", name, yaml.FormatError(err, false, true))
 	}
@@ -163,6 +170,32 @@ func Decode(c *Config, name string, src []byte) error {
 		}
 	}
 	return c.inherit(name, file.Docs[0].Body)
+}
+
+// asWritten turns every number with a point into the text that it was written
+// as: a series of 7.10 is not one of 7.1, nor 10.0 one of 10. What is to be a
+// fraction is read from its text.
+type asWritten struct{}
+
+func (w asWritten) Visit(node ast.Node) ast.Visitor {
+	switch node := node.(type) {
+	case *ast.MappingValueNode:
+		node.Value = textOf(node.Value)
+	case *ast.SequenceNode:
+		for i, v := range node.Values {
+			node.Values[i] = textOf(v)
+		}
+	}
+	return w
+}
+
+func textOf(node ast.Node) ast.Node {
+	if number, ok := node.(*ast.FloatNode); ok {
+		text := ast.String(number.GetToken())
+		text.SetPath(number.GetPath())
+		return text
+	}
+	return node
 }
 
 // inherit fills what an install's own sections leave out with what the top

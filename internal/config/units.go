@@ -1,11 +1,38 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
+
+// fromNode reads v from the text of a scalar. Its error has the key, and the
+// line and column, which one of UnmarshalText alone would lack. An empty value
+// leaves v as it is.
+func fromNode(v encoding.TextUnmarshaler, node ast.Node) error {
+	var err error
+	switch n := node.(type) {
+	case *ast.NullNode:
+		return nil
+	case *ast.StringNode:
+		err = v.UnmarshalText([]byte(n.Value))
+	case ast.ScalarNode:
+		err = v.UnmarshalText([]byte(n.GetToken().Value))
+	default:
+		err = fmt.Errorf("%s is not a plain value", strings.ToLower(node.Type().String()))
+	}
+	if err != nil {
+		key := strings.TrimPrefix(node.GetPath(), "$.")
+		return &yaml.SyntaxError{Message: key + ": " + err.Error(), Token: node.GetToken()}
+	}
+	return nil
+}
 
 // Duration is a time.Duration written as Go writes it: 90s, 2h, 96h.
 type Duration time.Duration
@@ -15,6 +42,9 @@ func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (d *Duration) UnmarshalYAML(node ast.Node) error { return fromNode(d, node) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(b []byte) error {
@@ -48,6 +78,9 @@ func (p Patience) MarshalText() ([]byte, error) {
 	return p.After.MarshalText()
 }
 
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (p *Patience) UnmarshalYAML(node ast.Node) error { return fromNode(p, node) }
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Patience) UnmarshalText(b []byte) error {
 	*p = Patience{Auto: string(b) == "auto"}
@@ -70,6 +103,9 @@ var units = map[string]int64{
 	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 }
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (s *Size) UnmarshalYAML(node ast.Node) error { return fromNode(s, node) }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Size) UnmarshalText(b []byte) error {

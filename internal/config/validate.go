@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,13 +54,18 @@ func (c *Config) channels(v *validator) {
 		key := "channels." + name
 		v.oneOf(key, name, ChannelNames()...)
 		v.check(len(ch.Indexes) > 0, key, "no indexes")
+		seen := map[string]bool{}
 		for i, ix := range ch.Indexes {
-			v.index(fmt.Sprintf("%s.indexes[%d]", key, i), ix)
+			ikey := fmt.Sprintf("%s.indexes[%d]", key, i)
+			v.index(ikey, ix)
+			v.check(!seen[ix.URL], ikey, "%s is there twice", redactURL(ix.URL))
+			seen[ix.URL] = true
 		}
 	}
 }
 
 func (v *validator) index(key string, ix Index) {
+	v.route(key, ix)
 	u, err := url.Parse(ix.URL)
 	if err == nil && u.Scheme == "file" {
 		v.check(u.Host == "" && filepath.IsAbs(u.Path), key, "a mirror on disk is file:///DIRECTORY/")
@@ -97,9 +103,16 @@ func (v *validator) origin(key string, u *url.URL, ix Index) {
 		name := strings.TrimPrefix(host, "*.")
 		v.check(name != "" && !strings.ContainsAny(name, "/*@ "), fmt.Sprintf("%s.allow_hosts[%d]", key, i), "%q is neither a host name nor *.suffix", host)
 	}
-	for name, version := range map[string]string{"from": ix.From, "until": ix.Until} {
-		_, err := release.ParseBound(version)
-		v.check(err == nil, key+"."+name, "%q is neither a ROCm version nor a series", version)
+}
+
+// route checks which versions an index is said to serve.
+func (v *validator) route(key string, ix Index) {
+	from, errFrom := release.ParseBound(ix.From)
+	v.check(errFrom == nil, key+".from", "%q is neither a ROCm version nor a series", ix.From)
+	until, errUntil := release.ParseBound(ix.Until)
+	v.check(errUntil == nil, key+".until", "%q is neither a ROCm version nor a series", ix.Until)
+	if errFrom == nil && errUntil == nil && !from.IsZero() && !until.IsZero() {
+		v.check(from.Compare(until) < 0, key+".until", "%s is not after from, %s: no version is", ix.Until, ix.From)
 	}
 }
 
@@ -139,8 +152,11 @@ func (c *Config) installs(v *validator) {
 	}
 }
 
+var seriesRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
+
 func (c *Config) policy(v *validator) {
 	v.oneOf("policy.prefer", c.Policy.Prefer, "version", "date")
+	v.check(c.Policy.Series == "" || seriesRE.MatchString(c.Policy.Series), "policy.series", "%q is not how versions begin: write their first numbers, such as 10.2", c.Policy.Series)
 	v.oneOf("policy.multiarch", c.Policy.Multiarch, "never", "fallback")
 	for i, g := range c.Policy.Deny {
 		_, err := path.Match(g, "")
@@ -159,8 +175,11 @@ func (c *Config) trust(v *validator) {
 	seen := map[string]bool{}
 	for i, t := range c.Trust {
 		key := fmt.Sprintf("trust[%d]", i)
-		v.check(t.URL != "" && !seen[t.URL], key+".url", "is missing, or there twice: %q", t.URL)
-		seen[t.URL] = true
+		// One source is one voice, however it is spelled.
+		at := source(t.URL)
+		v.check(t.URL != "", key+".url", "is missing")
+		v.check(t.URL == "" || !seen[at], key+".url", "%q is there twice", redactURL(t.URL))
+		seen[at] = true
 		v.place(key+".url", t.URL)
 		v.key(key+".key", t.Key)
 		signed = signed || t.Key != ""
@@ -168,6 +187,40 @@ func (c *Config) trust(v *validator) {
 	v.check(p.Verify != "agreed" || p.Quorum >= 1 && p.Quorum <= len(c.Trust), "policy.quorum", "%d of the %d sources under trust can never agree", p.Quorum, len(c.Trust))
 	v.check(p.Quorum >= 1, "policy.quorum", "%d is less than 1", p.Quorum)
 	v.check(p.Verify != "signed" || signed, "policy.verify", "signed wants policy.lock with policy.lock_key, or a lock under trust with its key")
+}
+
+// source is what two spellings of where a lock or a ledger is have in common:
+// the path of a file, or the URL without a fragment and without the user, in
+// front of a host in lower case.
+func source(at string) string {
+	if filepath.IsAbs(at) {
+		return filepath.Clean(at)
+	}
+	u, err := url.Parse(at)
+	if err != nil {
+		return at
+	}
+	if u.Scheme == "file" {
+		return filepath.Clean(u.Path)
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":443")
+	return u.String()
+}
+
+// redactURL is a URL for people, without who is to be let in.
+func redactURL(raw string) string {
+	if !strings.Contains(raw, "://") {
+		return raw // a path
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(a URL that cannot be parsed)"
+	}
+	if u.User != nil {
+		u.User = url.User("xxxxx")
+	}
+	return u.String()
 }
 
 // place checks where a lock or a ledger is read from.

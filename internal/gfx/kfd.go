@@ -34,6 +34,7 @@ type GPU struct {
 	Node        int    // the number of the topology node
 	Target      string // gfx1100
 	CUs         int    // compute units; 0 if the kernel does not say
+	device      int64  // where on the buses: the nodes of a partitioned GPU have it in common; 0 if the kernel does not say
 	Integrated  bool   // it shares the memory of the CPU
 	DisplayOnly bool   // it is there to light a desktop: see Detect
 	Memory      int64  // bytes of its local memory banks; 0 if unknown or none
@@ -106,8 +107,9 @@ func (m *Machine) choose() {
 	if len(taken) == 0 {
 		taken = slices.Clone(m.GPUs)
 	}
+	units := m.unitsOfDevices()
 	slices.SortStableFunc(taken, func(a, b GPU) int {
-		return cmp.Or(cmp.Compare(b.CUs, a.CUs), compareBools(a.Integrated, b.Integrated))
+		return cmp.Or(cmp.Compare(units[b.Node], units[a.Node]), compareBools(a.Integrated, b.Integrated))
 	})
 	for _, g := range taken {
 		if !slices.Contains(m.Taken, g.Target) {
@@ -119,6 +121,23 @@ func (m *Machine) choose() {
 			m.LeftOut = append(m.LeftOut, LeftOut{g, g.reason()})
 		}
 	}
+}
+
+// unitsOfDevices returns, for each node, the compute units of the whole GPU:
+// one MI300X that is partitioned is up to eight nodes.
+func (m *Machine) unitsOfDevices() map[int]int {
+	sums := map[int64]int{}
+	for _, g := range m.GPUs {
+		sums[g.device] += g.CUs
+	}
+	units := map[int]int{}
+	for _, g := range m.GPUs {
+		units[g.Node] = g.CUs
+		if g.device != 0 {
+			units[g.Node] = sums[g.device]
+		}
+	}
+	return units
 }
 
 // reason says why a GPU is left out, and how to include it.
@@ -166,12 +185,19 @@ func (t *Table) node(sys fs.FS, number int, dir string) (GPU, error) {
 	if p["simd_per_cu"] > 0 {
 		g.CUs = int(p["simd_count"] / p["simd_per_cu"])
 	}
+	g.device = deviceOf(p)
 	known := t.data.Targets[g.Target]
 	g.Name = known.Name
 	g.Integrated = known.Integrated || p["cpu_cores_count"] > 0
 	g.DisplayOnly = known.DisplayOnly || g.Integrated && g.CUs > 0 && g.CUs <= 2
 	g.Memory = localMemory(sys, dir)
 	return g, nil
+}
+
+// deviceOf joins the PCI domain and the location on it. The top four bits of
+// the location are the number of a partition.
+func deviceOf(p map[string]int64) int64 {
+	return p["domain"]&0xffffffff<<28 | p["location_id"]&0x0fffffff
 }
 
 // targetOf names gfx_target_version, which is major*10000 + minor*100 +

@@ -82,6 +82,15 @@ func TestDetectDecides(t *testing.T) {
 	}{
 		"most compute units first": {machine(
 			"simd_count 128\nsimd_per_cu 2\ngfx_target_version 120001\n", "simd_count 440\nsimd_per_cu 4\ngfx_target_version 90010\n"), []string{"gfx90a", "gfx1201"}},
+		"a partitioned GPU is as large as its partitions together": {machine(
+			"simd_count 192\nsimd_per_cu 2\ngfx_target_version 110000\nlocation_id 768\ndomain 0\n",
+			"simd_count 152\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 1280\ndomain 1\n",
+			"simd_count 152\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 268436736\ndomain 1\n",
+			"simd_count 152\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 536872192\ndomain 1\n"), []string{"gfx942", "gfx1100"}},
+		"two cards are not one": {machine(
+			"simd_count 192\nsimd_per_cu 2\ngfx_target_version 110000\nlocation_id 768\ndomain 0\n",
+			"simd_count 240\nsimd_per_cu 4\ngfx_target_version 90006\nlocation_id 1280\ndomain 0\n",
+			"simd_count 240\nsimd_per_cu 4\ngfx_target_version 90006\nlocation_id 1280\ndomain 1\n"), []string{"gfx1100", "gfx906"}},
 		"discrete before integrated of one size": {machine(
 			"simd_count 24\nsimd_per_cu 2\ngfx_target_version 110003\n", "simd_count 24\nsimd_per_cu 2\ngfx_target_version 100304\n"), []string{"gfx1034", "gfx1103"}},
 		"lower node first of one size": {machine(

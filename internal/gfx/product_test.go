@@ -74,13 +74,51 @@ func TestProducts(t *testing.T) {
 		"Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]":     "gfx1100",
 		"Vega 20 [Radeon Pro VII/Radeon Instinct MI50 32GB]":      "gfx906",
 		"Advanced Micro Devices, Inc. [AMD/ATI] Navi 48 (rev c0)": "gfx1201",
+		// What a vendor, a memory or a socket adds.
+		"RX 7900 XTX 24 GB":                               "gfx1100",
+		"RX 7900 GRE 16G":                                 "gfx1100",
+		"RX 7900 XTX OC":                                  "gfx1100",
+		"Sapphire Pulse RX 7900 XTX":                      "gfx1100",
+		"XFX Speedster MERC 310 AMD Radeon RX 7900 XTX":   "gfx1100",
+		"Sapphire PULSE Radeon RX 6800 S":                 "gfx1032",
+		"W7900DS":                                         "gfx1100",
+		"Radeon PRO W7900 Dual-Slot":                      "gfx1100",
+		"MI300X OAM":                                      "gfx942",
+		"AMD Instinct MI300X VF":                          "gfx942",
+		"MI210 PCIe":                                      "gfx90a",
+		"MI250X / MI250":                                  "gfx90a",
+		"MI355":                                           "gfx950",
+		"Steam Deck OLED 1TB":                             "gfx1033",
+		"AMD Custom GPU 0405":                             "gfx1033",
+		"RX 580 2048SP":                                   "gfx803",
+		"AMD Radeon RX 6800/6800 XT / 6900 XT":            "gfx1030",
+		"Vega 10 XL/XT [Radeon RX Vega 56/64]":            "gfx900",
+		"Strix [Radeon 880M / 890M]":                      "gfx1150",
+		"Aldebaran/MI200 [Instinct MI250X/MI250]":         "gfx90a",
+		"Advanced Micro Devices, Inc. [AMD/ATI] Phoenix1": "gfx1103",
+		// A processor with a GPU worth its name, without the Ryzen 7.
+		"7840U":       "gfx1103",
+		"8845HS":      "gfx1103",
+		"5700G":       "gfx90c",
+		"Ryzen 7840U": "gfx1103",
+		"6900HX":      "gfx1035",
+		"HX 370":      "gfx1150",
 	} {
 		if got, ok := known.Canonical(asked); !ok || got != want {
 			t.Errorf("%q: %q, %v; want %s", asked, got, ok, want)
 		}
 	}
 	for _, asked := range []string{"RTX 4090", "GeForce RTX 5090", "Arc B580", "5600M", "Radeon", "Radeon Graphics", "AMD Radeon Graphics",
-		"Ryzen 9", "Vega 8", "Vega", "395", "RX", "Navi", "Ryzen AI", "16GB", "Max", "Z1", "RX 7900 XTX" + strings.Repeat(" ", 300), "Navi 31 [Radeon RX 9070 XT]", ""} {
+		"Ryzen 9", "Vega 8", "Vega", "395", "RX", "Navi", "Ryzen AI", "16GB", "Max", "Z1", "RX 7900 XTX" + strings.Repeat(" ", 300), "Navi 31 [Radeon RX 9070 XT]", "",
+		// The numbers of old cards, of which some are those of new ones.
+		"Thames [Radeon HD 7500M/7600M Series]", "Whistler [Radeon HD 6630M/6650M/6750M/7670M/7690M]", "Madison [Mobility Radeon HD 5650/5750 / 6530M/6550M]",
+		"Curacao XT / Trinidad XT [Radeon R7 370 / R9 270X/370X]", "Radeon RX Vega M GH", "Mobility Radeon HD 5600/5700",
+		"Vega 20 RX 7900 XTX", "RX 7900 XTX / RX 9070", "RX 7900 XTX, RX 7600", "RX 6800 SX", "GeForce RTX 7900", "Radeon HD 7900",
+		// Processors whose number is a card's, or that have no GPU worth its name.
+		"Ryzen 7600", "Ryzen 7900", "AMD Ryzen 5700", "Ryzen 6800", "Ryzen 5600 with Radeon Graphics",
+		"5600X", "7700X", "7900X", "Ryzen 7 5700X", "Ryzen 7 8700F", "/",
+		// A name of several chips.
+		"Gorgon Point", "Ryzen AI 7 450", "Vega 8", "AMD Radeon Vega 8 Graphics"} {
 		if got, ok := known.Canonical(asked); ok {
 			t.Errorf("%q is taken for %s", asked, got)
 		}
@@ -120,4 +158,16 @@ func TestATableOfOtherData(t *testing.T) {
 	if _, ok := known.Canonical("our workstation"); ok {
 		t.Error("the built-in table has changed")
 	}
+}
+
+// Whatever is asked, the answer is a target of the data.
+func FuzzCanonical(f *testing.F) {
+	for _, s := range []string{"RX 7900 XTX", "Navi 21 [Radeon RX 6800/6800 XT / 6900 XT]", "a/b/c", "radeon rx", "7840u", "Ryzen 7 PRO", "24 g", "(tm)(r)", "7700(6700"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, asked string) {
+		if got, ok := known.Canonical(asked); ok != (got != "") {
+			t.Fatalf("%q: %q, %v", asked, got, ok)
+		}
+	})
 }

@@ -168,7 +168,7 @@ func (t *Table) slugTargets(slug string, published []string) []string {
 // Nearest finds a target that published slugs serve and whose code runs on
 // target, for a target that they do not serve. What is known of a target
 // decides; for one that is newer than that, another of its generation does,
-// from gfx10 on: GPUs before, and CDNA, share none.
+// from gfx10 on: GPUs before, CDNA and what follows it (gfx125X), share none.
 func (t *Table) Nearest(target string, published []string) (*Nearest, bool) {
 	if !targetRE.MatchString(target) {
 		return nil, false
@@ -189,7 +189,9 @@ func (t *Table) Nearest(target string, published []string) (*Nearest, bool) {
 // number, the nearest stepping first, the lower of two.
 func (t *Table) ofGeneration(target string, published []string) []string {
 	want, ok := parseTarget(target)
-	if !ok || want.major < 10 {
+	// The matrix instructions of gfx1251 take longer than those of gfx1250, and
+	// code waits for them by counting.
+	if !ok || want.major < 10 || want.major == 12 && want.minor == 5 {
 		return nil
 	}
 	var same []string
