@@ -166,14 +166,21 @@ func TestCacheHoldsNoSecrets(t *testing.T) {
 }
 
 // TestNotModifiedAboutSomethingElse: a 304 that names another ETag than the
-// one that was asked about.
+// one that was asked about, and a 412, which is no answer to a GET.
 func TestNotModifiedAboutSomethingElse(t *testing.T) {
+	for _, code := range []int{http.StatusNotModified, http.StatusPreconditionFailed} {
+		testOddConditional(t, code)
+	}
+}
+
+func testOddConditional(t *testing.T, code int) {
+	t.Helper()
 	n := 0
 	index := indexServer(t, func(w http.ResponseWriter, r *http.Request) {
 		n++
 		w.Header().Set("ETag", fmt.Sprintf(`"%d"`, n))
 		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(304)
+			w.WriteHeader(code)
 			return
 		}
 		fmt.Fprint(w, oneNight)
@@ -181,11 +188,11 @@ func TestNotModifiedAboutSomethingElse(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
 		if l, _, err := cached(t, dir, index, testNow); err != nil || len(l.Releases) != 1 {
-			t.Errorf("%+v, %v", l, err)
+			t.Errorf("%d: %+v, %v", code, l, err)
 		}
 	}
 	if n != 3 {
-		t.Errorf("%d requests", n)
+		t.Errorf("%d: %d requests", code, n)
 	}
 }
 

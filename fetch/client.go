@@ -82,11 +82,12 @@ type Event struct {
 
 // Client reads indexes and downloads releases. It is safe for concurrent use.
 type Client struct {
-	opts    Options
-	doors   doors // for hosts that need no TLS settings of their own
-	limiter *limiter
-	pause   time.Duration // before the first retry
-	even    bool          // segments are of a size that suits the tarball
+	opts     Options
+	doors    doors // for hosts that need no TLS settings of their own
+	limiter  *limiter
+	pause    time.Duration // before the first retry
+	patience time.Duration // with a page, or another small file, as a whole
+	even     bool          // segments are of a size that suits the tarball
 
 	eventMu sync.Mutex
 
@@ -113,7 +114,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{opts: o, pause: time.Second, even: even, read: map[string]remembered{}, cache: pageCache{dir: o.CacheDir}}
+	c := &Client{opts: o, pause: time.Second, patience: (maxIndexRetries+1)*o.IdleTimeout + time.Minute, even: even, read: map[string]remembered{}, cache: pageCache{dir: o.CacheDir}}
 	own, err := c.newDoors(nil)
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)

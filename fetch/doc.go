@@ -32,7 +32,8 @@
 //     the object stays the same, whatever kills the process.
 //   - No wait is unbounded: connections, headers and bodies have time limits,
 //     and so does what a server may ask for in Retry-After. A server may be
-//     slow, but not silent.
+//     slow, but not silent; an index, or another small file, has some minutes
+//     in all, so that one index never holds up the others.
 //   - A file:// release is read where it is, and never changed or removed; it
 //     is one file, or the stream ends with an error (*ChangedError).
 //   - TLS everywhere but on loopback, unless Insecure says otherwise; a

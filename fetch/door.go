@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 )
@@ -95,14 +97,28 @@ func newTransport(idle time.Duration, connections int, l lane) *http.Transport {
 	}
 }
 
-// proxy is the proxy of the environment. What is wrong with its address is
-// not repeated: it may hold a password.
+// proxy is the proxy of the environment. One whose address cannot be read is
+// an error: net/http would go without it, past the wish of whoever set it.
+// What is wrong with the address is not repeated: it may hold a password.
 func proxy(req *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(req)
-	if err != nil {
-		return nil, errors.New("the address of a proxy in HTTPS_PROXY or HTTP_PROXY cannot be read; write it as http://host:port")
+	if err != nil || u == nil && !isLoopback(req.URL.Hostname()) && !readableProxy(req.URL.Scheme) {
+		name := strings.ToUpper(req.URL.Scheme) + "_PROXY"
+		return nil, &InsecureError{URL: redactURL(req.URL), Reason: "the address of the proxy in " + name + " cannot be read; write it as http://host:port"}
 	}
 	return u, nil
+}
+
+// readableProxy reports whether the environment's proxy for a scheme, if any,
+// has an address that net/http can read.
+func readableProxy(scheme string) bool {
+	name := scheme + "_proxy"
+	at := cmp.Or(os.Getenv(strings.ToUpper(name)), os.Getenv(name))
+	if _, err := url.Parse(at); err == nil {
+		return true
+	}
+	_, err := url.Parse("http://" + at)
+	return err == nil
 }
 
 // certificateError says that one side does not take the other's certificate.

@@ -125,6 +125,20 @@ func (e *IdleError) Error() string { return fmt.Sprintf("the server sent nothing
 // Timeout makes an IdleError a timeout in the sense of package net.
 func (e *IdleError) Timeout() bool { return true }
 
+// SlowError says that an index, or another small file, was not there in time
+// although the server kept sending.
+type SlowError struct {
+	URL   string
+	After time.Duration
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("%s was not read within %s", e.URL, e.After)
+}
+
+// Timeout makes a SlowError a timeout in the sense of package net.
+func (e *SlowError) Timeout() bool { return true }
+
 // InsecureError says that an URL, or a redirect, is not allowed.
 type InsecureError struct {
 	URL    string

@@ -91,12 +91,15 @@ func parseIndex(body []byte, base *url.URL, now time.Time) (*page, *cursor, erro
 		return nil, nil, &LayoutError{URL: redactURL(base), Reason: "it is written in UTF-16, not in UTF-8"}
 	}
 	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(body) == 0 {
+		return nil, nil, &LayoutError{URL: redactURL(base), Reason: "it is empty"}
+	}
 	var p *page
 	var err error
 	switch root := xmlRoot(body); {
 	case root == "ListBucketResult":
 		return parseBucket(body, base, now)
-	case root != "" && !strings.EqualFold(root, "html"):
+	case root != "" && bytes.HasPrefix(body, []byte("<?xml")) && !strings.EqualFold(root, "html"):
 		return nil, nil, &LayoutError{URL: redactURL(base), Reason: fmt.Sprintf("it is an XML document of <%s>, not of a bucket's listing", printable([]byte(root)))}
 	case bytes.HasPrefix(body, []byte("[")):
 		p, err = parseArray(body, base, now)
@@ -118,10 +121,11 @@ func isUTF16(body []byte) bool {
 		bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0
 }
 
-// xmlRoot returns the name of the outermost element of an XML document, "" if
-// body does not begin as one.
+// xmlRoot returns the name of the first element of body, "" if that cannot be
+// XML. A declaration or a comment may stand before it, and most HTML begins as
+// XML does.
 func xmlRoot(body []byte) string {
-	if !bytes.HasPrefix(body, []byte("<?xml")) && !bytes.HasPrefix(body, []byte("<ListBucketResult")) {
+	if !bytes.HasPrefix(body, []byte("<")) {
 		return ""
 	}
 	dec := xml.NewDecoder(bytes.NewReader(body))

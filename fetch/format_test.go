@@ -131,7 +131,7 @@ func TestEmptyIndexIsNothingPublished(t *testing.T) {
 func TestIndexOfNoFormatIsRefused(t *testing.T) {
 	const contents = `<Contents><Key>` + testName + `</Key></Contents>`
 	for name, c := range map[string]struct{ body, says string }{
-		"nothing":              {"", "no script"},
+		"nothing":              {" \n", "it is empty"},
 		"prose":                {`<title>Downloads</title><p>Get <a href="` + testName + `">tonight's build</a>!`, `no listing of links (title "Downloads")`},
 		"text":                 {"ok\n", "no script"},
 		"cut off listing":      {`<html><head><title>Index of /x/</title></head><body><pre><a href="../">../</a>`, "cut off after 0 names: <html>"},

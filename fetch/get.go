@@ -34,7 +34,7 @@ func (c *Client) Get(ctx context.Context, rawURL string, limit int64) ([]byte, e
 	var body []byte
 	err = retry(ctx, min(c.opts.Retries, maxIndexRetries), c.pause, note, func() (err error) {
 		body, _, err = c.getOnce(ctx, u, limit)
-		return err
+		return notLater(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("get a file: %w", err)
@@ -45,6 +45,8 @@ func (c *Client) Get(ctx context.Context, rawURL string, limit int64) ([]byte, e
 // getOnce asks once for a small file, and reports whether the server calls it
 // a web page.
 func (c *Client) getOnce(ctx context.Context, u *url.URL, limit int64) (body []byte, html bool, err error) {
+	ctx, cancel := c.patient(ctx, u)
+	defer cancel()
 	resp, err := c.send(ctx, small, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, false, err

@@ -68,9 +68,17 @@ func (c *Client) send(ctx context.Context, l lane, method string, u *url.URL, he
 	return resp, nil
 }
 
-// idleCause returns the *IdleError that ended ctx, or err.
+// patient gives what has few bytes a time in which all of them must be there:
+// a server that sends one now and then is not idle, and would be waited for
+// for ever.
+func (c *Client) patient(ctx context.Context, u *url.URL) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.patience, &SlowError{URL: redactURL(u), After: c.patience})
+}
+
+// idleCause returns the *IdleError or *SlowError that ended ctx, or err.
 func idleCause(ctx context.Context, err error) error {
-	if cause, ok := context.Cause(ctx).(*IdleError); ok {
+	cause := context.Cause(ctx)
+	if isA[*IdleError](cause) || isA[*SlowError](cause) {
 		return cause
 	}
 	return err

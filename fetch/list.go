@@ -21,6 +21,10 @@ const maxPage = 64 << 20
 // indexReaders is how many indexes of a channel are read at once.
 const indexReaders = 4
 
+// maxIndexWait is the longest Retry-After that an index, or another small
+// file, is waited for: who asks for more is asked by the next run.
+const maxIndexWait = 30 * time.Second
+
 // maxIndexRetries keeps one dead index from delaying a channel for minutes:
 // the others are there for that.
 const maxIndexRetries = 3
@@ -76,6 +80,8 @@ func (c *Client) readIndex(ctx context.Context, raw string) (*page, error) {
 }
 
 func (c *Client) readPages(ctx context.Context, first *url.URL) (*page, error) {
+	ctx, cancel := c.patient(ctx, first)
+	defer cancel()
 	note := func(err error, wait time.Duration) {
 		c.event(Event{Kind: EventRetry, Message: fmt.Sprintf("read index: %v; again in %s", err, wait.Round(time.Millisecond))})
 	}
@@ -86,7 +92,7 @@ func (c *Client) readPages(ctx context.Context, first *url.URL) (*page, error) {
 		var next *cursor
 		err := retry(ctx, min(c.opts.Retries, maxIndexRetries), c.pause, note, func() (err error) {
 			p, next, err = c.readPage(ctx, at)
-			return err
+			return notLater(err)
 		})
 		if err != nil {
 			return nil, err
@@ -107,6 +113,14 @@ func (c *Client) readPages(ctx context.Context, first *url.URL) (*page, error) {
 		}
 		at = after
 	}
+}
+
+// notLater makes an error final whose server asks for a long pause.
+func notLater(err error) error {
+	if status, ok := errors.AsType[*StatusError](err); ok && status.RetryAfter > maxIndexWait {
+		return &finalError{err}
+	}
+	return err
 }
 
 // readPage reads one page. Where the server says that it is as it was when

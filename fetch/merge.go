@@ -42,8 +42,8 @@ type Listing struct {
 
 // merge makes one listing of all indexes. Of a name that several of them
 // list, the release is taken from the one that most likely still has it: one
-// whose route holds the version before others, then one that does not lag,
-// then one that is not declared frozen, then the first.
+// that does not lag before others, then one that is not declared frozen, then
+// one whose route holds the version, then the first.
 func merge(channel string, now time.Time, indexes []Source, routes []route, pages []*page, errs []error) *Listing {
 	l := &Listing{Channel: channel, Sources: statuses(now, indexes, pages, errs)}
 	type place struct{ release, source int }
@@ -78,14 +78,14 @@ func merge(channel string, now time.Time, indexes []Source, routes []route, page
 // better reports whether a release is to be taken from source i rather than
 // from j, which stands before it.
 func (l *Listing) better(i, j int, routes []route, v release.Version) bool {
-	if in, was := routes[i].holds(v), routes[j].holds(v); in != was {
-		return in
-	}
 	a, b := &l.Sources[i], &l.Sources[j]
 	if a.seenFrozen() != b.seenFrozen() {
 		return b.seenFrozen()
 	}
-	return !a.Source.Frozen && b.Source.Frozen
+	if a.Source.Frozen != b.Source.Frozen {
+		return b.Source.Frozen
+	}
+	return routes[i].holds(v) && !routes[j].holds(v)
 }
 
 // statuses tells what each index said, and which of them have frozen.

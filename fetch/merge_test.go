@@ -64,7 +64,7 @@ func TestDuplicatesComeFromTheHostThatStillPublishes(t *testing.T) {
 	}{
 		"the first":                               {[]index{{fresh, Source{}, false}, {fresh, Source{}, false}}, 0},
 		"the route holds it":                      {[]index{{fresh, Source{From: "10.1.0a20260823"}, false}, {fresh, Source{Until: "10.1.0a20260823"}, false}}, 1},
-		"the route before all else":               {[]index{{fresh, Source{From: "10.2"}, false}, {map[string]float64{dup: 900}, Source{Until: "10.2", Frozen: true}, true}}, 1},
+		"who still publishes before the route":    {[]index{{map[string]float64{dup: 900}, Source{Until: "10.2", Frozen: true}, true}, {fresh, Source{From: "10.2"}, false}}, 1},
 		"not declared frozen":                     {[]index{{fresh, Source{Frozen: true}, true}, {fresh, Source{}, false}}, 1},
 		"not seen to be frozen":                   {[]index{{map[string]float64{dup: 900}, Source{}, true}, {fresh, Source{}, false}}, 1},
 		"seen to be frozen, the other declared":   {[]index{{map[string]float64{dup: 900}, Source{}, true}, {fresh, Source{Frozen: true}, true}}, 1},
@@ -120,7 +120,7 @@ func TestFaultsOfOneIndex(t *testing.T) {
 		"500":        {status(500), "HTTP 500"},
 		"401":        {status(401), "HTTP 401"},
 		"empty list": {serveScript(`const files = [];`), ""},
-		"empty body": {func(http.ResponseWriter, *http.Request) {}, "no script"},
+		"empty body": {func(http.ResponseWriter, *http.Request) {}, "it is empty"},
 		"HTML error, 200": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "<html><title>Request blocked</title></html>")
 		}, "Request blocked"},

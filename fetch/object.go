@@ -182,6 +182,8 @@ func isHTML(resp *http.Response) bool {
 
 // notArchive fetches the start of what is not a tarball, to show it.
 func (c *Client) notArchive(ctx context.Context, o *object) error {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.IdleTimeout)
+	defer cancel()
 	e := &NotArchiveError{URL: redactURL(o.url), ContentType: o.contentType}
 	resp, err := c.send(ctx, bulk, http.MethodGet, o.url, http.Header{"Range": {fmt.Sprintf("bytes=0-%d", snippetLen-1)}})
 	if err == nil {

@@ -119,14 +119,3 @@ func nextList(text string, from int) (name, list int) {
 func inWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte(`_$"'`, c) >= 0
 }
-
-// commented reports whether what follows before stands in a comment: behind //
-// on its line, or in an open /* */. A // behind a colon is a URL's.
-func commented(before string) bool {
-	if open := strings.LastIndex(before, "/*"); open >= 0 && !strings.Contains(before[open:], "*/") {
-		return true
-	}
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	at := strings.Index(line, "//")
-	return at == 0 || at > 0 && line[at-1] != ':' && line[at-1] != '"' && line[at-1] != '\''
-}

@@ -55,13 +55,13 @@ func (c *Client) askAgain(ctx context.Context, u *url.URL) (*http.Response, *pag
 		conditional.Set("If-Modified-Since", old.modified)
 	}
 	resp, err := c.send(ctx, small, http.MethodGet, u, conditional)
-	if err != nil || resp.StatusCode != http.StatusNotModified {
+	if err != nil || resp.StatusCode != http.StatusNotModified && resp.StatusCode != http.StatusPreconditionFailed {
 		return resp, nil, err
 	}
 	resp.Body.Close()
-	// Redirected to somewhere else, which cannot know what was read, or about
+	// A 412 to a GET is some proxy's mistake. Redirected to somewhere else, which cannot know what was read, or about
 	// something else: then what is remembered says nothing.
-	if pageKey(resp.Request.URL) == old.found && old.confirmed(resp) {
+	if resp.StatusCode == http.StatusNotModified && pageKey(resp.Request.URL) == old.found && old.confirmed(resp) {
 		if p := c.revive(u, old); p != nil {
 			return nil, p, nil
 		}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +70,7 @@ func TestResume(t *testing.T) {
 		}, 0, 5},
 		"state of another URL": {func(t *testing.T, _ *origin, dir string) { rewrite(t, dir, "/therock", "/xherock") }, 0, 5},
 		"segments of another name": {func(t *testing.T, _ *origin, dir string) {
-			for _, name := range []string{"00001", "9999", "99999999999999999999999"} {
+			for _, name := range []string{"00001", "00003", "9999", "99999999999999999999999"} {
 				if err := os.WriteFile(filepath.Join(dir, name), other[:testSegment], 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -104,6 +106,46 @@ func TestResume(t *testing.T) {
 			checkSpool(t, dir, o.data, testSegment)
 		})
 	}
+}
+
+// TestPartsOfAnySize: state.json may have been damaged, and an option may mean
+// "in one piece".
+func TestPartsOfAnySize(t *testing.T) {
+	const most = "9223372036854775807"
+	data := random(1, 4*testSegment+9)
+	o := newOrigin(t, data)
+	dir := t.TempDir()
+	interrupt(t, o, dir, 3*testSegment)
+	rewrite(t, dir, `"part_size": 65536`, `"part_size": `+most)
+	for _, dir := range []string{dir, t.TempDir()} {
+		client := testClient(t, func(o *Options) { o.SegmentSize = math.MaxInt64 })
+		if got, err := drain(t, client, o, dir); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		checkSpool(t, dir, data, len(data))
+	}
+}
+
+// TestResumeWithoutRanges: what a server sent in parts, it may send as a whole
+// only when it is asked again.
+func TestResumeWithoutRanges(t *testing.T) {
+	data := random(1, 4*testSegment+9)
+	o := newOrigin(t, data)
+	dir := t.TempDir()
+	interrupt(t, o, dir, 3*testSegment)
+	o.breakWith(func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Accept-Ranges", "none")
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		if r.Method == http.MethodGet {
+			w.Write(data)
+		}
+		return true
+	})
+	if got, err := drain(t, testClient(t, nil), o, dir); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	checkSpool(t, dir, data, len(data))
 }
 
 func truncate(t *testing.T, dir, name string, size int64) {

@@ -20,6 +20,11 @@ type furtherError struct{ error }
 
 func (e *furtherError) Unwrap() error { return e.error }
 
+// finalError is a failure that is not to be tried again.
+type finalError struct{ error }
+
+func (e *finalError) Unwrap() error { return e.error }
+
 // retry calls op until it succeeds, fails for good, or has been tried again
 // as often as retries allows since it last got further. Pauses grow
 // exponentially, with jitter, and are those that a server asks for in
@@ -34,6 +39,10 @@ func retry(ctx context.Context, retries int, pause time.Duration, note func(erro
 		if further, ok := errors.AsType[*furtherError](last); ok {
 			last, tries = further.error, 0
 			pauses.Reset()
+		}
+		if final, ok := errors.AsType[*finalError](last); ok {
+			last = final.error
+			return struct{}{}, backoff.Permanent(last)
 		}
 		if tries++; tries > retries && last != nil {
 			return struct{}{}, backoff.Permanent(last)
@@ -82,7 +91,7 @@ func permanent(err error) bool {
 	}
 	return isA[*LayoutError](err) || isA[*ChangedError](err) || isA[*RangeError](err) ||
 		isA[*EncodingError](err) || isA[*NotArchiveError](err) || isA[*SizeError](err) ||
-		isA[*InsecureError](err) || isA[*SettingError](err) || isA[*certificateError](err) || isA[*tls.CertificateVerificationError](err) ||
+		isA[*InsecureError](err) || isA[*SlowError](err) || isA[*SettingError](err) || isA[*certificateError](err) || isA[*tls.CertificateVerificationError](err) ||
 		isA[*fs.PathError](err) || isA[*os.LinkError](err) || errors.Is(err, context.Canceled)
 }
 

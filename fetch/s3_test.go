@@ -48,6 +48,38 @@ func TestBucketKeys(t *testing.T) {
 	}
 }
 
+// TestBucketSpellings: XML that says the same.
+func TestBucketSpellings(t *testing.T) {
+	const ns = `="http://s3.amazonaws.com/doc/2006-03-01/"`
+	key := `<Key>` + nameBKC + `</Key>`
+	for name, body := range map[string]string{
+		"a comment before it":     `<!-- made by hand --><ListBucketResult><Contents>` + key + `</Contents></ListBucketResult>`,
+		"a comment in the prolog": `<?xml version="1.0" encoding="utf-8"?><!-- > --><ListBucketResult><Contents>` + key + `</Contents></ListBucketResult>`,
+		"a name space":            `<ListBucketResult xmlns` + ns + `><Contents>` + key + `</Contents></ListBucketResult>`,
+		"a name space's prefix":   `<s3:ListBucketResult xmlns:s3` + ns + `><s3:Contents><s3:Key>` + nameBKC + `</s3:Key></s3:Contents></s3:ListBucketResult>`,
+		"CDATA":                   `<ListBucketResult><Contents><Key><![CDATA[` + nameBKC + `]]></Key></Contents></ListBucketResult>`,
+		"references":              `<ListBucketResult><Contents><Key>` + strings.ReplaceAll(nameBKC, "+", "&#x2b;") + `</Key></Contents></ListBucketResult>`,
+		"spaces":                  "\n<ListBucketResult>\n<IsTruncated> false </IsTruncated>\n<Contents>" + key + "<Size>\n</Size></Contents></ListBucketResult >\n",
+	} {
+		p, next, err := parseIndex([]byte(body), mustURL(t, "https://b.s3.example/"), testNow)
+		if err != nil || next != nil || len(p.releases) != 1 || p.releases[0].URL != "https://b.s3.example/"+strings.ReplaceAll(nameBKC, "+", "%2B") {
+			t.Errorf("%s: %+v, %v, %v", name, p, next, err)
+		}
+	}
+}
+
+// TestBucketThatIsCutOff: version 2 goes on by a token alone. A server of it
+// ignores markers, and would send its first page again.
+func TestBucketThatIsCutOff(t *testing.T) {
+	body := []byte(bucketPage("<IsTruncated>true</IsTruncated>", testName))
+	if _, next, err := parseIndex(body, mustURL(t, "https://h/?list-type=2"), testNow); !isA[*LayoutError](err) || !strings.Contains(err.Error(), "how to go on") {
+		t.Errorf("version 2: %+v, %v", next, err)
+	}
+	if _, next, err := parseIndex(body, mustURL(t, "https://h/"), testNow); err != nil || next == nil || next.marker != testName {
+		t.Errorf("version 1: %+v, %v", next, err)
+	}
+}
+
 // TestBucketPaging: what the pages say together counts, so that a first page
 // of other keys hides nothing.
 func TestBucketPaging(t *testing.T) {

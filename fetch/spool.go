@@ -90,7 +90,15 @@ func (s *spool) close() error { return s.lock.Close() }
 func (s *spool) path(i int) string     { return filepath.Join(s.dir, fmt.Sprintf("%04d", i)) }
 func (s *spool) partPath(i int) string { return s.path(i) + partSuffix }
 
-func segmentCount(size, part int64) int64 { return (size + part - 1) / part }
+// segmentCount returns how many parts a size takes: 0 for 0. A part may be of
+// any size, as state.json says it.
+func segmentCount(size, part int64) int64 {
+	n := size / part
+	if size%part != 0 {
+		n++
+	}
+	return n
+}
 
 // segmentSize returns the length of segment i in bytes.
 func (s *spool) segmentSize(i int) int64 {

@@ -152,8 +152,8 @@ func parseSums(body []byte, name string, own bool) (sums, error) {
 	}
 	var s sums
 	for line := range bytes.SplitSeq(body, []byte("\n")) {
-		text := string(bytes.TrimSuffix(line, []byte("\r")))
-		if strings.TrimSpace(text) == "" || strings.HasPrefix(text, "#") {
+		text := strings.TrimRight(string(line), " \t\r") // no name of AMD's ends so
+		if text == "" || strings.HasPrefix(text, "#") {
 			continue
 		}
 		listed, digest, ok := parseSumLine(text)
@@ -196,6 +196,9 @@ var unescapeName = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 // Below another directory there may be another file of the same name: AMD's
 // ASan builds are called as the others.
 func isNamed(listed, name string, own bool) bool {
+	if own && listed == "-" {
+		return true // sha256sum was given the bytes, and no name
+	}
 	if own {
 		listed = path.Base(strings.ReplaceAll(listed, `\`, "/"))
 	}

@@ -53,6 +53,9 @@ func TestParseSums(t *testing.T) {
 		{"own, made on Windows", hexA + ` *out\` + testName, true, digestA, 0},
 		{"own, of another", hexA + "  other.tar.gz", true, "", 0},
 		{"own, SHA-512", hexA + hexA, true, "", 1},
+		{"own, from a pipe", hexA + "  -\n", true, digestA, 0},
+		{"from a pipe, in a list", hexA + "  -\n", false, "", 0},
+		{"spaces at the end", hexA + "  " + testName + " \t\r\n \n", false, digestA, 0},
 		{"empty", "", true, "", 0},
 	} {
 		got, err := parseSums([]byte(c.body), testName, c.own)

@@ -22,6 +22,7 @@ import (
 )
 
 type fetchOptions struct {
+	arch     string
 	channel  string
 	version  string
 	output   string
@@ -46,16 +47,20 @@ interrupted download goes on where it was when it is asked for again.`,
 			"  rocm-nightly fetch gfx1151 -o - | rocm-nightly repack - --prefix DIR\n  rocm-nightly fetch gfx1151 --print-url",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := emptyFlag(cmd, "digest", "ledger", "version", "output", "channel"); err != nil {
+			if err := emptyFlag(cmd, "arch", "digest", "ledger", "version", "output", "channel"); err != nil {
 				return err
 			}
 			if len(args) > 0 && args[0] == "" {
 				return usage(errors.New("fetch: TARGET is empty: name one, or leave it out"))
 			}
-			return a.fetch(cmd.Context(), o, strings.Join(args, ""))
+			if len(args) > 0 && o.arch != "" {
+				return usage(fmt.Errorf("fetch: both TARGET %q and --arch %q are given", args[0], o.arch))
+			}
+			return a.fetch(cmd.Context(), o, o.arch+strings.Join(args, ""))
 		},
 	}
 	f := c.Flags()
+	f.StringVar(&o.arch, "arch", "", "the same as TARGET")
 	f.StringVar(&o.channel, "channel", "", "nightly, dev, rc, bkc, stable or asan (default: the install's, or nightly)")
 	f.StringVar(&o.version, "version", "", "take this `version` and no other")
 	f.StringVarP(&o.output, "output", "o", "", "the `file` or directory to write to, or - for standard output (default: the tarball's name, here)")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -244,12 +245,17 @@ func (a *app) fetchClient(cfg *config.Config, event func(fetch.Event)) (*fetch.C
 	})
 }
 
-// allSources lists every index of every channel: what is fetched from their
-// hosts is fetched as the config says.
+// allSources lists every index of every channel, and every source of trust:
+// what is fetched from their hosts is fetched as the config says.
 func allSources(cfg *config.Config) []fetch.Source {
 	var all []fetch.Source
 	for _, ch := range cfg.Channels {
 		all = append(all, sources(ch, "", "", true)...)
+	}
+	for _, t := range cfg.Trust {
+		if strings.Contains(t.URL, "://") {
+			all = append(all, fetch.Source{URL: t.URL, HeadersFile: t.HeadersFile, CAFile: t.CAFile, AllowHosts: t.AllowHosts})
+		}
 	}
 	return all
 }

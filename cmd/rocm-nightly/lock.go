@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -55,6 +56,9 @@ func (a *app) lock(_ context.Context, o lockOptions, targets []string) error {
 		pin, err := lockPin(sl, ledger)
 		if err != nil {
 			return fmt.Errorf("lock %s: %w", sl.Name(), err)
+		}
+		if strings.HasPrefix(pin.URL, "file:") {
+			a.log(a.stderr).Warn("the lock names a directory of this machine: other machines need it at the same path, or among their indexes", "url", pin.URL)
 		}
 		f.Pins = append(f.Pins, pin)
 	}

@@ -85,6 +85,10 @@ type Policy struct {
 type Trust struct {
 	URL string `yaml:"url" json:"url" jsonschema:"https://, file:// or an absolute path of a ledger or a rocm-nightly.lock"`
 	Key string `yaml:"key,omitempty" json:"key,omitempty" jsonschema:"the minisign public key that must have signed it (URL.minisig)"`
+
+	HeadersFile string   `yaml:"headers_file,omitempty" json:"headers_file,omitempty" jsonschema:"lines of Name: value, sent to this host alone"`
+	CAFile      string   `yaml:"ca_file,omitempty" json:"ca_file,omitempty" jsonschema:"certificates (PEM) that are trusted for this host, beside the system's"`
+	AllowHosts  []string `yaml:"allow_hosts,omitempty" json:"allow_hosts,omitempty" jsonschema:"other hosts that redirects may lead to: a name, or *.suffix"`
 }
 
 // Download says how tarballs are downloaded.

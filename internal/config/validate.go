@@ -168,7 +168,7 @@ func (c *Config) policy(v *validator) {
 func (c *Config) trust(v *validator) {
 	p := c.Policy
 	v.oneOf("policy.verify", p.Verify, "observed", "agreed", "signed")
-	v.place("policy.lock", p.Lock)
+	v.place("policy.lock", Index{URL: p.Lock})
 	signed := p.Lock != "" && p.LockKey != ""
 	v.check(p.LockKey == "" || p.Lock != "", "policy.lock_key", "is there without policy.lock")
 	v.key("policy.lock_key", p.LockKey)
@@ -180,7 +180,7 @@ func (c *Config) trust(v *validator) {
 		v.check(t.URL != "", key+".url", "is missing")
 		v.check(t.URL == "" || !seen[at], key+".url", "%q is there twice", redactURL(t.URL))
 		seen[at] = true
-		v.place(key+".url", t.URL)
+		v.place(key, Index{URL: t.URL, HeadersFile: t.HeadersFile, CAFile: t.CAFile, AllowHosts: t.AllowHosts})
 		v.key(key+".key", t.Key)
 		signed = signed || t.Key != ""
 	}
@@ -224,15 +224,16 @@ func redactURL(raw string) string {
 }
 
 // place checks where a lock or a ledger is read from.
-func (v *validator) place(key, at string) {
-	if at == "" || filepath.IsAbs(at) {
-		return
+func (v *validator) place(key string, at Index) {
+	switch {
+	case at.URL == "":
+	case filepath.IsAbs(at.URL):
+		v.check(!at.secured(), key, "headers_file, ca_file and allow_hosts mean nothing for a file")
+	case !strings.Contains(at.URL, "://"):
+		v.check(false, key, "%q is neither an absolute path nor a URL", at.URL)
+	default:
+		v.index(key, at)
 	}
-	if !strings.Contains(at, "://") {
-		v.check(false, key, "%q is neither an absolute path nor a URL", at)
-		return
-	}
-	v.index(key, Index{URL: at})
 }
 
 func (v *validator) key(key, text string) {
