@@ -212,7 +212,7 @@ func (t *task) stay() error {
 		return nil
 	}
 	t.out.Prefix = t.from.Dir
-	t.expiring()
+	t.expiring(t.from)
 	if t.from.Version == t.rel.Version.String() {
 		var err error
 		if t.out.pin, err = t.r.pinOf(t.from); err != nil {

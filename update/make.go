@@ -240,6 +240,7 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		return err
 	}
 	t.out.To, t.out.Changed, t.out.Prefix = cur.Name, true, cur.Dir
+	t.expiring(cur)
 	t.out.Message = "installed " + cur.Name
 	if t.out.From != "" {
 		t.out.Message += " over " + t.out.From

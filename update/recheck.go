@@ -205,14 +205,14 @@ func (t *task) newBytes(ctx context.Context, rel release.Release, mismatch error
 // expiringSoon is how long before its end the end of a release is announced.
 const expiringSoon = 14 * 24 * time.Hour
 
-// expiring says that AMD is about to delete what is active here and stays so:
+// expiring says that AMD is about to delete what is, or has become, active here:
 // after that nobody can install it again.
-func (t *task) expiring() {
-	m, err := t.from.Manifest()
+func (t *task) expiring(g *store.Generation) {
+	m, err := g.Manifest()
 	if err != nil {
 		return
 	}
-	v, err := release.ParseVersion(t.from.Version)
+	v, err := release.ParseVersion(g.Version)
 	if err != nil {
 		return
 	}
@@ -226,7 +226,7 @@ func (t *task) expiring() {
 	}
 	t.out.Expires = end.Format(time.DateOnly)
 	t.r.o.Log.Warn("AMD deletes what is active here about then: keep a copy (rocm-nightly fetch), or move on",
-		"install", t.out.Install, "release", t.from.Version, "day", t.out.Expires)
+		"install", t.out.Install, "release", g.Version, "day", t.out.Expires)
 }
 
 // Expiry returns the day on which AMD deletes a release that it keeps for

@@ -126,6 +126,10 @@ func TestTheEndOfANightIsAnnounced(t *testing.T) {
 	if out := w.run(later(7 * 24 * time.Hour)); out.Expires != want || !strings.Contains(log.String(), want) {
 		t.Errorf("at 107 days: %+v, want %s", out, want)
 	}
+	w.publish("10.2.0a20260902", 110)
+	if out := w.run(); !out.Changed || out.Expires == "" {
+		t.Errorf("of one that was installed just now: %+v", out)
+	}
 }
 
 func TestExpiry(t *testing.T) {
