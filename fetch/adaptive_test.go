@@ -63,8 +63,8 @@ func TestNeverMoreThanConnections(t *testing.T) {
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if most != 5 {
-		t.Errorf("%d requests at once, want 5", most)
+	if most < 2 || most > 5 {
+		t.Errorf("%d requests at once, want up to 5", most)
 	}
 }
 

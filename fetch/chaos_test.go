@@ -109,8 +109,7 @@ func TestChaos(t *testing.T) {
 
 func (c scene) play(t *testing.T, data []byte) {
 	s := startServer(t, data, c.conf)
-	p := newChaosProxy(t, s.addr, nil)
-	p.plan = c.plan(s)
+	p := newChaosProxy(t, s.addr, c.plan(s))
 	rel, dir := s.release("http", p.addr), t.TempDir()
 	var retries atomic.Int64
 	client := testClient(t, func(o *Options) {

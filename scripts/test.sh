@@ -28,7 +28,7 @@ grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 if [ "$status" != 0 ]; then
 	echo "---- what failed:"
-	grep -vE '^ *(=== |--- (PASS|SKIP))' "$log" | grep -vE '^(ok|PASS)' | tail -n 200
+	grep -E -A 40 '^ *--- FAIL|DATA RACE|^panic:|^# |\[build failed\]' "$log" | grep -vE '^ *(=== |--- (PASS|SKIP))' | head -n 300
 fi
 if [ -n "$skipped" ]; then
 	echo "---- skipped:"
