@@ -206,9 +206,10 @@ func (p Policy) reject(r release.Release, whole map[string]bool) string {
 }
 
 func (p Policy) tooYoung(r release.Release, whole bool) string {
-	age := max(0, p.Now.Sub(r.MTime)) // clocks differ
+	at := uploadedBy(r)
+	age := max(0, p.Now.Sub(at)) // clocks differ
 	switch {
-	case r.MTime.IsZero() && (p.MinAge > 0 || p.Settle > 0 && !whole):
+	case at.IsZero() && (p.MinAge > 0 || p.Settle > 0 && !whole):
 		return "has no upload time, so its age is not known"
 	case p.MinAge > 0 && age < p.MinAge:
 		return fmt.Sprintf("is too young (%s old, the minimum is %s)", age.Round(time.Second), p.MinAge)
@@ -216,4 +217,18 @@ func (p Policy) tooYoung(r release.Release, whole bool) string {
 		return fmt.Sprintf("may still be uploading (multiarch of it is not listed, and it is %s old, not %s)", age.Round(time.Second), p.Settle)
 	}
 	return ""
+}
+
+// uploadedBy is when a release was published at the latest: when its index
+// says, or else at the end of the day after the one that its version names. It
+// is zero if neither is known.
+func uploadedBy(r release.Release) time.Time {
+	if !r.MTime.IsZero() {
+		return r.MTime
+	}
+	day, named := r.Version.Date()
+	if !named {
+		return time.Time{}
+	}
+	return day.Add(2 * 24 * time.Hour)
 }

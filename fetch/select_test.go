@@ -108,14 +108,28 @@ func TestSelectRefusesAPolicyWithoutMeaning(t *testing.T) {
 	}
 }
 
+// A listing without times: the night's name says how old it is at least.
+func TestTheNameTellsTheAge(t *testing.T) {
+	day := testNow.AddDate(0, 0, -4).Format("20060102")
+	l := listed(t, map[string]float64{"linux-gfx1151-10.2.0a" + day: -1})
+	for age, ok := range map[time.Duration]bool{time.Hour: true, 47 * time.Hour: true, 96 * time.Hour: false} {
+		if _, err := Select(l, "gfx1151", Policy{Now: testNow, MinAge: age}); (err == nil) != ok {
+			t.Errorf("of four days ago, at least %s old: %v", age, err)
+		}
+	}
+	if _, err := Select(l, "gfx1151", Policy{Now: testNow, Settle: 2 * time.Hour}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNoReleaseErrorExplains(t *testing.T) {
 	l := listed(t, map[string]float64{
-		"linux-gfx1151-10.2.0a20260930": 1, "linux-gfx1151-10.2.0a20260929": -1, "linux-gfx1151-10.2.0a20260928": 49,
+		"linux-gfx1151-10.2.0a20260930": 1, "linux-gfx1151-10.2.0rc7": -1, "linux-gfx1151-10.2.0a20260928": 49,
 		"linux-gfx1151-10.1.0": 1000, "linux-gfx110X-all-10.2.0a20260930": 1,
 	})
 	p := Policy{Now: testNow, Series: "10.2", MinAge: 24 * time.Hour, Deny: []string{"*0928"}}
 	_, err := Select(l, "gfx1151", p)
-	for _, says := range []string{"10.2.0a20260930 is too young (1h0m0s old", "10.2.0a20260929 has no upload time", `10.2.0a20260928 is denied by "*0928"`, "10.1.0 is not of series 10.2"} {
+	for _, says := range []string{"10.2.0a20260930 is too young (1h0m0s old", "10.2.0rc7 has no upload time", `10.2.0a20260928 is denied by "*0928"`, "10.1.0 is not of series 10.2"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v does not say %q", err, says)
 		}
