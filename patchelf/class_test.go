@@ -43,8 +43,8 @@ func split(t *testing.T, b []byte, section string) []byte {
 	}
 	index, sec := -1, shdr{}
 	if err := f.eachShdr(1000, func(i int, s shdr) bool {
-		names := f.shdr(b[f.shoff+uint64(f.shstrndx*64):])
-		if f.named(&names, s.name, section) {
+		names := nameTable{f: f, shdr: f.shdr(b[f.shoff+uint64(f.shstrndx*64):])}
+		if is, err := names.is(s.name, section); is && err == nil {
 			index, sec = i, s
 		}
 		return true

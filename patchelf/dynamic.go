@@ -71,45 +71,6 @@ func (f *File) dynValue(t elf.DynTag) (uint64, bool) {
 	return 0, false
 }
 
-// readStrings reads the names that File shows. They are read by small windows
-// of the string table, which may be megabytes.
-func (f *File) readStrings() error {
-	if !f.Dynamic {
-		return nil
-	}
-	addr, okAddr := f.dynValue(elf.DT_STRTAB)
-	size, okSize := f.dynValue(elf.DT_STRSZ)
-	if okAddr && okSize {
-		off, left, ok := fileOffset(f.phdrs, addr)
-		if !ok || size > left || off > uint64(f.size) || size > uint64(f.size)-off {
-			return malformed("DT_STRTAB", "address %#x, %d bytes: not in a PT_LOAD of the file", addr, size)
-		}
-		f.strAddr, f.strOff, f.strSize, f.hasStrtab = addr, off, size, true
-	}
-	w := &window{f: f}
-	for _, d := range f.dyns {
-		var err error
-		var s string
-		switch elf.DynTag(d.tag) {
-		case elf.DT_NEEDED:
-			s, err = w.text("DT_NEEDED", d.val)
-			f.Needed = append(f.Needed, s)
-		case elf.DT_SONAME:
-			f.Soname, err = w.text("DT_SONAME", d.val)
-		case elf.DT_RPATH:
-			s, err = w.text("DT_RPATH", d.val)
-			f.RPath = &s
-		case elf.DT_RUNPATH:
-			s, err = w.text("DT_RUNPATH", d.val)
-			f.RunPath = &s
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // window reads strings of the dynamic string table through a small buffer:
 // linkers put the names that File shows next to each other.
 type window struct {

@@ -35,12 +35,31 @@ func (t Tag) dyn() elf.DynTag {
 	return elf.DT_RUNPATH
 }
 
-// Edit is what a file should say. The zero value asks for nothing.
+// Edit is what a file should say. The zero value asks for nothing. Everything
+// that one Edit asks for is planned and made together.
+//
+// Names of libraries are first removed, then replaced, then added, each once:
+// a name that results from a replacement is not looked up again.
 type Edit struct {
 	RunPath *string // run path, colon-separated; nil leaves it, "" removes it
 	Tag     Tag     // tag that shall hold it, if there is one; 0 keeps the tag, DT_RUNPATH where there was none
 	Interp  string  // program interpreter; "" leaves it
-	Sync    bool    // fdatasync between steps: for a file in use, where the tree is not synced as a whole
+
+	Soname        *string           // DT_SONAME; nil leaves it, "" removes it
+	AddNeeded     []string          // libraries put before the first DT_NEEDED, in this order, but for those that are needed already
+	RemoveNeeded  []string          // libraries no longer needed, nor versions of them
+	ReplaceNeeded map[string]string // old name to new, in DT_NEEDED and in the versions that are needed
+
+	NoDefaultLib bool  // DF_1_NODEFLIB: the loader does not look in its default directories
+	ExecStack    *bool // PT_GNU_STACK asks for an executable stack, or does not; nil leaves it
+	DebugTag     bool  // DT_DEBUG is there, where debuggers look for what is loaded
+
+	// MoveHeaders allows, where nothing else helps, that the program headers of
+	// a program go where kernels before 5.18 report them at a wrong address
+	// (AT_PHDR). What goes to a right one is moved without it.
+	MoveHeaders bool
+
+	Sync bool // fdatasync between steps: for a file that must survive a power cut
 }
 
 // Plan is an edit worked out for one file, and verified. It belongs to the
@@ -87,91 +106,34 @@ func (f *File) Plan(e Edit) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want.done(f) {
+	if want.done() {
 		return &Plan{before: f.size, after: f.size, result: f, sync: e.Sync}, nil
 	}
-	if err := f.editable(); err != nil {
+	if err := f.editable(want); err != nil {
 		return nil, err
 	}
 	pl, err := newPlanner(f)
 	if err != nil {
 		return nil, err
 	}
-	if err := pl.edit(want); err != nil {
+	if err := pl.edit(&want); err != nil {
 		return nil, err
 	}
-	p := &Plan{how: pl.how, before: f.size, after: pl.size, sync: e.Sync}
+	p := &Plan{how: pl.how, before: f.size, sync: e.Sync}
 	if p.writes, err = pl.finish(); err != nil {
 		return nil, err
 	}
-	if p.result, err = verify(f, p, want, pl.refs); err != nil {
+	p.after = pl.size
+	if p.result, err = verify(f, p, &want, pl); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// wanted is an Edit resolved against a file: the state to reach.
-type wanted struct {
-	path     string
-	tag      Tag  // 0 for no run path at all
-	leave    bool // the run path is not to be touched
-	interp   string
-	noInterp bool // leave the interpreter
-}
-
-func (f *File) want(e Edit) (wanted, error) {
-	path, tag := f.Path()
-	w := wanted{path: path, tag: tag, interp: e.Interp}
-	w.noInterp = e.Interp == "" || e.Interp == f.Interp
-	if e.Tag < 0 || e.Tag > RunPath {
-		return w, refuse("%v is no run path tag", e.Tag)
-	}
-	switch {
-	case e.RunPath == nil && (e.Tag == 0 || tag == 0):
-		w.leave = true
-	case e.RunPath != nil && *e.RunPath == "":
-		w.path, w.tag = "", 0
-	case e.RunPath != nil:
-		w.path = *e.RunPath
-	}
-	if w.path != "" || e.RunPath == nil {
-		switch {
-		case e.Tag != 0 && !w.leave:
-			w.tag = e.Tag
-		case w.tag == 0 && !w.leave:
-			w.tag = RunPath
-		}
-	}
-	return w, w.check(f)
-}
-
-func (w *wanted) check(f *File) error {
-	switch {
-	case !w.leave && (strings.IndexByte(w.path, 0) >= 0 || len(w.path) >= maxString):
-		return refuse("the run path holds a NUL byte or is too long")
-	case !w.noInterp && (strings.IndexByte(w.interp, 0) >= 0 || len(w.interp) > 4095):
-		return refuse("the interpreter holds a NUL byte or is longer than 4095 bytes")
-	case !w.noInterp && f.Interp == "":
-		return refuse("the file has no interpreter to set (PT_INTERP)")
-	}
-	return nil
-}
-
-// done tells whether f is as wanted.
-func (w *wanted) done(f *File) bool {
-	if !w.noInterp {
-		return false
-	}
-	if w.leave {
-		return true
-	}
-	path, tag := f.Path()
-	return path == w.path && tag == w.tag && (f.RPath == nil || f.RunPath == nil)
-}
-
 // editable refuses the files that no edit is safe or makes sense for.
-func (f *File) editable() error {
+func (f *File) editable(w wanted) error {
 	flags1, _ := f.dynValue(elf.DT_FLAGS_1)
+	alone := w.stack != nil && w.noInterp && !w.dynamic() // what a static program has, too
 	switch {
 	case f.Machine == machineAMDGPU:
 		return refuse("it is GPU code (EM_AMDGPU), not a program or library of the host")
@@ -181,6 +143,8 @@ func (f *File) editable() error {
 		return refuse("it is neither a program nor a library (e_type %v)", f.Type)
 	case f.companion:
 		return refuse("it is a separate debug file: its headers have no content")
+	case alone && f.phnum == int(f.rawPhnum):
+		return f.inside()
 	case !f.Dynamic:
 		return refuse("it is static (no PT_DYNAMIC)")
 	case f.Interp == "" && flags1&uint64(elf.DF_1_PIE) != 0:
@@ -198,6 +162,18 @@ func (f *File) editable() error {
 const machineAMDGPU = elf.Machine(224) // EM_AMDGPU
 
 func (f *File) editableLoads() error {
+	if err := f.inside(); err != nil {
+		return err
+	}
+	p := &f.phdrs[f.segment(elf.PT_DYNAMIC)]
+	if p.off != f.dynOff {
+		return refuse("offset and address of PT_DYNAMIC disagree")
+	}
+	return nil
+}
+
+// inside refuses a file that ends before its segments do.
+func (f *File) inside() error {
 	loads := 0
 	for i := range f.phdrs {
 		p := &f.phdrs[i]
@@ -210,10 +186,6 @@ func (f *File) editableLoads() error {
 	}
 	if loads == 0 {
 		return refuse("it has no PT_LOAD")
-	}
-	p := &f.phdrs[f.segment(elf.PT_DYNAMIC)]
-	if p.off != f.dynOff {
-		return refuse("offset and address of PT_DYNAMIC disagree")
 	}
 	return nil
 }

@@ -5,98 +5,147 @@ import (
 	"slices"
 )
 
-// setEntry makes the entry with tag want (0: none) hold idx, and removes the
-// other run path entries. had is the tag that is in force now.
-func (p *planner) setEntry(want, had Tag, idx uint64) ([]blob, error) {
-	keep := -1
-	if want != 0 && had != 0 {
-		for i, d := range p.dyns { // the last one counts
-			if d.is(had.dyn()) {
-				keep = i
-			}
+// item is an entry of the dynamic section as it shall be.
+type item struct {
+	d     dyn
+	from  int    // its index in File.dyns, -1 for a new one
+	text  string // what it shall name
+	named bool   // its value becomes the place of text in the string table
+	keep  bool   // it is not to make way for others
+}
+
+func (it *item) name(s string) { it.text, it.named = s, true }
+
+func newItem(tag elf.DynTag, s string) item {
+	return item{d: dyn{tag: uint64(tag)}, from: -1, text: s, named: true}
+}
+
+func lastItem(items []item, tag elf.DynTag) int {
+	for i := len(items) - 1; i >= 0; i-- {
+		if items[i].d.is(tag) {
+			return i
 		}
+	}
+	return -1
+}
+
+func dropItems(items []item, gone func(i int) bool) []item {
+	var out []item
+	for i := range items {
+		if !gone(i) {
+			out = append(out, items[i])
+		}
+	}
+	return out
+}
+
+// wantedItems is the dynamic section as w wants it, without its DT_NULLs.
+func (p *planner) wantedItems(w *wanted) []item {
+	items := make([]item, len(p.f.dyns))
+	for i, d := range p.f.dyns {
+		items[i] = item{d: d, from: i}
+	}
+	items = w.pathItems(items, p.f)
+	items = w.sonameItems(items)
+	items = w.flagItems(items)
+	items = w.debugItems(items)
+	items = p.versionItems(items)
+	return w.neededItems(items)
+}
+
+// pathItems makes the last entry of the run path that is in force hold the one
+// wanted, and drops the others.
+func (w *wanted) pathItems(items []item, f *File) []item {
+	if w.leave {
+		return items
+	}
+	path, had := f.Path()
+	keep := -1
+	if w.tag != 0 && had != 0 {
+		keep = lastItem(items, had.dyn())
 	}
 	if keep >= 0 {
-		p.dyns[keep] = dyn{uint64(want.dyn()), idx}
-	}
-	for i := len(p.dyns) - 1; i >= 0; i-- {
-		if d := p.dyns[i]; i != keep && (d.is(elf.DT_RPATH) || d.is(elf.DT_RUNPATH)) {
-			p.removeEntry(i)
-			if i < keep {
-				keep--
-			}
+		items[keep].d.tag = uint64(w.tag.dyn())
+		if path != w.path {
+			items[keep].name(w.path)
 		}
 	}
-	switch {
-	case keep >= 0 && want != had:
-		p.note(had.String() + " to " + want.String())
-	case keep >= 0:
-	case want == 0:
-		p.note(had.String() + " removed")
-	default:
-		return p.addEntry(dyn{uint64(want.dyn()), idx})
+	items = dropItems(items, func(i int) bool {
+		return i != keep && (items[i].d.is(elf.DT_RPATH) || items[i].d.is(elf.DT_RUNPATH))
+	})
+	if w.tag != 0 && keep < 0 {
+		items = append(items, newItem(w.tag.dyn(), w.path))
 	}
+	return items
+}
+
+// setEntries makes the dynamic section hold items: where it is, in its spare
+// DT_NULLs and in place of entries that say nothing, or else in a new place.
+func (p *planner) setEntries(items []item) ([]blob, error) {
+	slots := len(p.dyns)
+	room := min(slots, int(p.dynRoom()/uint64(p.f.dynSize())))
+	for i := 0; i < len(items) && len(items)+1 > room; {
+		if it := &items[i]; it.keep || it.named || !p.idle(it.d) {
+			i++
+			continue
+		}
+		items = slices.Delete(items, i, i+1)
+	}
+	p.entries = items
+	if len(items)+1 > room || p.splits(items) {
+		return p.moveDynamic(items)
+	}
+	p.dyns = make([]dyn, slots)
+	for i, it := range items {
+		p.dyns[i] = it.d
+	}
+	p.relative(items, p.f.dynAddr)
 	return nil, nil
 }
 
-// removeEntry closes the gap that entry i leaves: a DT_NULL there would end
-// the section.
-func (p *planner) removeEntry(i int) {
-	const mipsRldMapRel = 0x70000035 // relative to the entry's own address
-	p.dyns = append(slices.Delete(p.dyns, i, i+1), dyn{})
+// relative keeps DT_MIPS_RLD_MAP_REL right, whose value counts from the
+// address of the entry itself.
+func (p *planner) relative(items []item, addr uint64) {
+	const mipsRldMapRel = 0x70000035
 	if p.f.Machine != elf.EM_MIPS {
 		return
 	}
-	for k := i; k < len(p.dyns); k++ {
-		if p.dyns[k].tag == mipsRldMapRel {
-			p.dyns[k].val += uint64(p.f.dynSize())
+	size := uint64(p.f.dynSize())
+	for i, it := range items {
+		if it.d.tag == mipsRldMapRel && it.from >= 0 {
+			p.dyns[i].val = it.d.val + p.f.dynAddr + uint64(it.from)*size - addr - uint64(i)*size
 		}
 	}
-}
-
-// addEntry puts d into the first spare DT_NULL, or else over an entry that
-// says nothing. Where there is neither, the dynamic section moves.
-func (p *planner) addEntry(d dyn) ([]blob, error) {
-	n := len(p.f.dyns)
-	if len(p.dyns) > n+1 && (n+2)*p.f.dynSize() <= int(p.dynRoom()) {
-		p.dyns[n] = d
-		p.note(elf.DynTag(d.tag).String() + " added")
-		return nil, nil
-	}
-	for i, old := range p.dyns[:n] {
-		if p.idle(old) {
-			p.dyns[i] = d
-			p.note(elf.DynTag(d.tag).String() + " in place of " + elf.DynTag(old.tag).String())
-			return nil, nil
-		}
-	}
-	return p.moveDynamic(d)
 }
 
 // spareDyns is how many DT_NULLs a dynamic section that moves gets, as many as
 // GNU ld leaves.
 const spareDyns = 5
 
-// moveDynamic makes a longer dynamic section, with d, in a segment of its own.
-// What finds it by PT_DYNAMIC follows; a loader and a program that relocates
-// itself find it by the symbol _DYNAMIC, and are refused.
-func (p *planner) moveDynamic(d dyn) ([]blob, error) {
+// moveDynamic makes a longer dynamic section in a segment of its own. What
+// finds it by PT_DYNAMIC follows; a loader and a program that relocates itself
+// find it by the symbol _DYNAMIC, and are refused.
+func (p *planner) moveDynamic(items []item) ([]blob, error) {
 	const hint = ": link it with a run path, or with spare entries"
-	if p.f.Machine != elf.EM_X86_64 || (p.f.segment(elf.PT_INTERP) < 0 && len(p.f.Needed) == 0) {
+	if p.f.segment(elf.PT_INTERP) < 0 && len(p.f.Needed) == 0 {
 		return nil, refuse("its dynamic section has no spare entry and cannot move" + hint)
 	}
-	p.dyns = append(slices.Clone(p.dyns[:len(p.f.dyns)]), d)
-	p.dyns = append(p.dyns, make([]dyn, spareDyns+1)...)
+	p.dyns = make([]dyn, len(items)+1+spareDyns)
+	for i, it := range items {
+		p.dyns[i] = it.d
+	}
 	size := len(p.dyns) * p.f.dynSize()
 	p.newDyn = make([]byte, size)
 	p.note("dynamic section moved")
 	return []blob{{data: p.newDyn, alignment: 16, writable: true, place: func(off, addr uint64) error {
 		s := &p.phdrs[p.indexOf(elf.PT_DYNAMIC)]
 		s.off, s.vaddr, s.paddr, s.filesz, s.memsz = off, addr, addr, uint64(size), uint64(size)
+		p.relative(items, addr)
 		for i := range p.was {
 			if elf.SectionType(p.was[i].kind) == elf.SHT_DYNAMIC && p.was[i].addr == p.f.dynAddr {
 				p.moveSection(i, off, addr)
 				p.shdrs[i].size = uint64(size)
+				p.shdrs[i].flags |= uint64(elf.SHF_WRITE)
 			}
 		}
 		return nil

@@ -1,7 +1,7 @@
 package patchelf
 
 import (
-	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"slices"
@@ -72,25 +72,66 @@ func (f *File) Path() (string, Tag) {
 // it, right behind the ELF header. Tools that assume so break such files.
 func (f *File) LatePHDR() bool { return f.phnum > 0 && f.phoff != uint64(f.ehdrSize()) }
 
+// Static tells whether f is a program that the kernel starts without a loader:
+// it has no PT_INTERP. It may have a dynamic section, to relocate itself by.
+func (f *File) Static() bool {
+	return f.Type == elf.ET_EXEC && f.Machine != machineAMDGPU && f.segment(elf.PT_INTERP) < 0 || f.StaticPIE()
+}
+
+// StaticPIE tells whether f is a Static program that runs at any address.
+// ET_DYN without PT_INTERP is a library too, so it must say that it is not:
+// by DF_1_PIE, by a DT_DEBUG, which linkers give to programs only, while it has
+// no name and needs nothing, or by having an entry point and no dynamic section
+// at all, as what a packer left of a program. A loader itself has a name.
+func (f *File) StaticPIE() bool {
+	if f.Type != elf.ET_DYN || f.Machine == machineAMDGPU || f.segment(elf.PT_INTERP) >= 0 {
+		return false
+	}
+	_, debug := f.dynValue(elf.DT_DEBUG)
+	switch {
+	case f.Flags1&elf.DF_1_PIE != 0:
+		return true
+	case f.Dynamic:
+		return debug && f.Soname == "" && len(f.Needed) == 0
+	}
+	return !f.companion && f.Entry != 0 && len(f.phdrs) > 0
+}
+
+// Segments is the number of program headers. It may be more than 65,535
+// (PN_XNUM), in core files.
+func (f *File) Segments() int { return f.phnum }
+
+// Sections is the number of section headers, the null one included, and 0 for
+// a table that is not wholly in the file. It may be more than 65,535.
+func (f *File) Sections() int { return f.shnum }
+
 // Section returns the content of the first section of that name, at most
-// 16 MiB. It returns ErrNoSection if there is none, or none with content.
+// 16 MiB, as it is in the file: compressed where SHF_COMPRESSED says so. It
+// returns ErrNoSection if there is none, or none with content.
 func (f *File) Section(name string) ([]byte, error) {
 	if f.shstrndx <= 0 || f.shstrndx >= f.shnum {
 		return nil, fmt.Errorf("section %s: %w", name, ErrNoSection)
 	}
-	b, err := f.read("section name table", f.shoff+uint64(f.shstrndx*f.shdrSize()), uint64(f.shdrSize()))
+	b, err := f.read("e_shstrndx", f.shoff+uint64(f.shstrndx)*uint64(f.shdrSize()), uint64(f.shdrSize()))
 	if err != nil {
 		return nil, err
 	}
-	names := f.shdr(b)
+	names := nameTable{f: f, shdr: f.shdr(b)}
+	if names.off > uint64(f.size) || names.size > uint64(f.size)-names.off {
+		return nil, malformed("e_shstrndx", "section %d, of names, lies past the end of the file", f.shstrndx)
+	}
 	var found *shdr
+	var failed error
 	err = f.eachShdr(maxShdrs, func(_ int, s shdr) bool {
-		if s.inFile() && f.named(&names, s.name, name) {
-			found = &s
+		if s.inFile() {
+			var is bool
+			if is, failed = names.is(s.name, name); is {
+				found = &s
+			}
 		}
-		return found == nil
+		return found == nil && failed == nil
 	})
-	if err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	if found == nil {
@@ -102,12 +143,30 @@ func (f *File) Section(name string) ([]byte, error) {
 	return f.read("section "+name, found.off, found.size)
 }
 
-// named tells whether the string at idx of the section name table is name.
-func (f *File) named(table *shdr, idx uint32, name string) bool {
-	n := uint64(len(name)) + 1
-	if uint64(idx) >= table.size || n > table.size-uint64(idx) || table.off+uint64(idx) < table.off {
-		return false
+// nameTable is the table of section names, read by blocks: most are shorter
+// than one, and sections tend to be in the order of their names.
+type nameTable struct {
+	f *File
+	shdr
+	at  uint64 // of block, in the table
+	buf []byte
+}
+
+// is tells whether the string at idx is name.
+func (t *nameTable) is(idx uint32, name string) (bool, error) {
+	at, n := uint64(idx), uint64(len(name))+1
+	if at >= t.size || n > t.size-at {
+		return false, nil
 	}
-	b, err := f.read("section name", table.off+uint64(idx), n)
-	return err == nil && b[n-1] == 0 && bytes.Equal(b[:n-1], []byte(name))
+	if at < t.at || at+n > t.at+uint64(len(t.buf)) {
+		t.at = at &^ (readChunk - 1)
+		end := max(t.at+readChunk, at+n)
+		b, err := t.f.read("section names", t.off+t.at, min(end, t.size)-t.at)
+		if err != nil {
+			return false, err
+		}
+		t.buf = b
+	}
+	s := t.buf[at-t.at:][:n]
+	return s[n-1] == 0 && string(s[:n-1]) == name, nil
 }

@@ -103,7 +103,7 @@ func TestRefusedUntouched(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := copyOf(t, c.path)
-			if c.edit == (Edit{}) {
+			if c.edit.RunPath == nil && c.edit.Interp == "" {
 				c.edit.RunPath = ptr(longPath)
 			}
 			before, _ := os.ReadFile(path)

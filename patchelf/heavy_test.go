@@ -3,157 +3,113 @@
 package patchelf
 
 import (
-	"debug/elf"
-	"errors"
-	"io/fs"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
-	"strings"
-	"sync"
 	"testing"
 )
 
-// TestWholeSystem edits a copy of every dynamic ELF of this machine's /usr and
-// compares what ld.so resolves with what it did before. PATCHELF_ROOTS names
-// other directories (colon-separated), PATCHELF_LIST a file for refusals.
-func TestWholeSystem(t *testing.T) {
-	roots := "/usr/bin:/usr/sbin:/usr/lib/x86_64-linux-gnu:/usr/libexec:/usr/lib/llvm-16"
-	if s := os.Getenv("PATCHELF_ROOTS"); s != "" {
-		roots = s
-	}
-	dir := t.TempDir()
-	var mu sync.Mutex
-	count := map[string]int{}
-	var grown int64
-	var refusals []string
-	jobs, wait := make(chan string), sync.WaitGroup{}
-	for w := range 2 {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for path := range jobs {
-				verdict, detail, growth := systemFile(path, filepath.Join(dir, string(rune('a'+w))))
-				mu.Lock()
-				count[verdict]++
-				grown += growth
-				switch verdict {
-				case "broken":
-					t.Errorf("%s: %s", path, detail)
-				case "refused":
-					refusals = append(refusals, path+": "+detail)
-				}
-				if verdict == "edited" {
-					count["how: "+detail]++
-				}
-				mu.Unlock()
+// TestGoPrograms: Go's own linker puts the section headers behind the program
+// headers, where they make way; with cgo the C compiler's linker does the work.
+func TestGoPrograms(t *testing.T) {
+	pure := "package main\nimport \"os\"\nfunc main() { os.Exit(46) }\n"
+	mixed := "package main\n// int answer(void) { return 46; }\nimport \"C\"\nimport \"os\"\nfunc main() { os.Exit(int(C.answer())) }\n"
+	for name, c := range map[string]struct {
+		source, cgo string
+		args        []string
+	}{
+		"pie":          {pure, "0", []string{"-buildmode=pie"}},
+		"cgo":          {mixed, "1", nil},
+		"cgo pie":      {mixed, "1", []string{"-buildmode=pie"}},
+		"cgo internal": {mixed, "1", []string{"-ldflags=-linkmode=internal"}},
+		"stripped":     {mixed, "1", []string{"-ldflags=-s -w"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+			if err := os.WriteFile(source, []byte(c.source), 0o600); err != nil {
+				t.Fatal(err)
 			}
-		}()
-	}
-	for _, root := range strings.Split(roots, ":") {
-		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				jobs <- path
+			cmd := exec.Command("go", append(append([]string{"build", "-o", path}, c.args...), source)...)
+			cmd.Env = append(os.Environ(), "CGO_ENABLED="+c.cgo, "GO111MODULE=off")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
 			}
-			return nil
+			languageEdits(t, path)
 		})
 	}
-	close(jobs)
-	wait.Wait()
-	sort.Strings(refusals)
-	for _, r := range refusals {
-		t.Log(r)
-	}
-	keys := []string{}
-	for k := range count {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
-		t.Logf("%6d %s", count[k], k)
-	}
-	t.Logf("grown by %d bytes", grown)
 }
 
-func systemFile(path, copyTo string) (verdict, detail string, growth int64) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "unreadable", err.Error(), 0
+// TestRustProgram edits what rustc links.
+func TestRustProgram(t *testing.T) {
+	if exec.Command("rustc", "--version").Run() != nil {
+		t.Skip("rustc is missing (Debian: rustc)")
 	}
-	defer f.Close()
-	info, _ := f.Stat()
-	g, err := Parse(f, info.Size())
-	switch {
-	case errors.Is(err, ErrNotELF):
-		return "not ELF", "", 0
-	case err != nil:
-		return "malformed", err.Error(), 0
-	case !g.Dynamic || g.Machine != elf.EM_X86_64:
-		return "not dynamic", "", 0
-	}
-	before := resolves(path)
-	copyTo += filepath.Ext(path)
-	b, err := os.ReadFile(path)
-	if err != nil || os.WriteFile(copyTo, b, 0o755) != nil {
-		return "unreadable", "copy", 0
-	}
-	defer os.Remove(copyTo)
-	old, _ := g.Path()
-	want := "/patchelf-heavy/" + strings.Repeat("long/", 30) + ":" + strings.ReplaceAll(old, "$ORIGIN", filepath.Dir(path))
-	res, err := EditPath(copyTo, Edit{RunPath: &want, Tag: RPath})
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		return "refused", refused.Reason, 0
-	}
-	if err != nil {
-		return "broken", err.Error(), 0
-	}
-	if after := resolves(copyTo); after != before {
-		return "broken", res.How + "\n" + before + "\n" + after, 0
-	}
-	how := res.How
-	if again, err := EditPath(copyTo, Edit{RunPath: &want, Tag: RPath}); err != nil || again.Changed {
-		return "broken", "the second edit is not a no-op", 0
-	}
-	if out, err := exec.Command("readelf", "-lWdS", copyTo).CombinedOutput(); err != nil || strings.Contains(string(out), "readelf: ") {
-		return "broken", "readelf: " + res.How + string(out[:min(len(out), 500)]), 0
-	}
-	return "edited", how, res.Growth
-}
-
-// resolves is what ld.so --list says, without addresses.
-func resolves(path string) string {
-	cmd := exec.Command("/lib64/ld-linux-x86-64.so.2", "--list", path)
-	cmd.Env = []string{"LD_BIND_NOW=1"}
-	out, _ := cmd.CombinedOutput()
-	var keep []string
-	for _, line := range strings.Split(string(out), "\n") {
-		line, _, _ = strings.Cut(line, " (0x")
-		keep = append(keep, strings.ReplaceAll(line, path, "FILE"))
-	}
-	return strings.Join(keep, "\n")
-}
-
-// TestGoProgram: Go's own linker puts the section headers behind the program
-// headers, where they make way.
-func TestGoProgram(t *testing.T) {
 	dir := t.TempDir()
-	source, path := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte("package main\nimport \"os\"\nfunc main() { os.Exit(46) }\n"), 0o600); err != nil {
-		t.Fatal(err)
+	source := put(t, "main.rs", []byte("fn main() { let r = std::panic::catch_unwind(|| { if std::env::args().count() > 0 { panic!() } }); std::process::exit(if r.is_err() { 46 } else { 1 }); }\n"))
+	for name, args := range map[string][]string{"pie": nil, "fixed": {"-C", "relocation-model=static"}, "optimised": {"-O", "-C", "strip=symbols"}} {
+		path := filepath.Join(dir, name)
+		if out, err := exec.Command("rustc", append(args, "-o", path, source)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		t.Run(name, func(t *testing.T) { languageEdits(t, path) })
 	}
-	cmd := exec.Command("go", "build", "-buildmode=pie", "-o", path, source)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+}
+
+// TestMusl edits programs and libraries of the musl C library, whose loader
+// finds the program headers of a library in another way.
+func TestMusl(t *testing.T) {
+	if _, err := exec.LookPath("musl-gcc"); err != nil {
+		t.Skip("musl-gcc is missing (Debian: musl-tools)")
 	}
-	for _, p := range []string{longPath, "/x", longPath + longPath} {
-		res := mustEdit(t, path, Edit{RunPath: &p, Tag: RPath})
-		if code, out := runs(t, path, false); code != 46 {
+	dir := t.TempDir()
+	build := func(out, source string, args ...string) {
+		c := put(t, out+".c", []byte(source))
+		if out, err := exec.Command("musl-gcc", append([]string{"-o", filepath.Join(dir, out), c}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	build("libdep.so", depSource, "-shared", "-fPIC", "-Wl,-soname,libdep.so")
+	for name, args := range map[string][]string{"pie": {"-pie", "-fPIE"}, "fixed": {"-no-pie"}, "old": {"-pie", "-fPIE", "-Wl,-z,noseparate-code", "-Wl,--hash-style=sysv"}} {
+		build(name, progSource, append(args, "-L"+dir, "-ldep")...)
+		path := filepath.Join(dir, name)
+		t.Run(name, func(t *testing.T) {
+			for _, e := range []Edit{{RunPath: ptr(longPath + ":" + dir), Tag: RPath}, {RunPath: ptr(dir), Tag: RunPath}, {RunPath: ptr(longPath + ":" + longPath + ":" + dir)}} {
+				res := mustEdit(t, path, e)
+				if code, out := runs(t, path, false); code != 46 {
+					t.Fatalf("%s: exit %d: %s", res.How, code, out)
+				}
+				clean(t, path)
+			}
+			languageEdits(t, path, Edit{RunPath: ptr(dir)})
+		})
+	}
+}
+
+// languageEdits edits a program that exits with 46.
+func languageEdits(t *testing.T, path string, last ...Edit) {
+	t.Helper()
+	long, short := interpreters(t)
+	edits := []Edit{{RunPath: ptr(longPath), Tag: RPath}, {RunPath: ptr("/x")}, {RunPath: ptr(longPath + longPath), Tag: RunPath}, {AddNeeded: []string{"libdl.so.2"}, DebugTag: true},
+		{Interp: long}, {Interp: short}, {RunPath: ptr(""), RemoveNeeded: []string{"libdl.so.2"}}}
+	if len(last) > 0 {
+		edits = []Edit{{RunPath: ptr("")}, last[0]}
+	}
+	for i, e := range edits {
+		before, _ := os.ReadFile(path)
+		res := mustEdit(t, path, e)
+		after, _ := os.ReadFile(path)
+		for _, broken := range held(before, after, e) {
+			t.Errorf("%s: %s", res.How, broken)
+		}
+		if code, out := runs(t, path, false); code != 46 && (len(last) == 0 || i > 0) {
 			t.Fatalf("%s: exit %d: %s", res.How, code, out)
 		}
 		clean(t, path)
-		t.Log(res.How)
+		again := mustEdit(t, path, e)
+		if now, _ := os.ReadFile(path); again.Changed || !bytes.Equal(now, after) {
+			t.Errorf("%s: again: %+v", res.How, again)
+		}
 	}
 }

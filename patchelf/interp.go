@@ -16,7 +16,8 @@ func (p *planner) setInterp(path string) ([]blob, error) {
 		return nil, refuse("its PT_INTERP is longer than a path")
 	}
 	b := append([]byte(path), 0)
-	if need > old && !p.interpFits(s.off+old, s.off+need) {
+	onePage := s.off/pageBytes == (s.off+max(old, need)-1)/pageBytes
+	if !onePage || need > old && !p.interpFits(s.off+old, s.off+need) {
 		p.note("interpreter moved")
 		return []blob{{data: b, alignment: 1, interp: true, place: func(off, addr uint64) error {
 			p.setInterpRange(off, addr, need)
@@ -24,10 +25,13 @@ func (p *planner) setInterp(path string) ([]blob, error) {
 		}}}, nil
 	}
 	p.note("interpreter in place")
-	step := stepStrings // longer: the new length ends in a NUL with the old string too
+	step := stepSwitch // longer: the new length ends in a NUL with the old string too
 	if need < old {
 		step = stepTail // shorter: the old length ends in a NUL with the new string too
 		b = append(b, make([]byte, old-need)...)
+		if len(p.was) == 0 {
+			need = old // nothing else tells that the room behind it is free for the next one
+		}
 	}
 	p.put(step, s.off, b)
 	p.setInterpRange(s.off, s.vaddr, need)

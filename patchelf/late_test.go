@@ -1,6 +1,7 @@
 package patchelf
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -14,12 +15,15 @@ import (
 // late says how a program-header table is moved to the end of a file, as
 // tools do that add segments to what a linker made.
 type late struct {
-	slack    int  // spare zero entries behind the table
-	identity bool // the table's address equals its offset
-	phdr     bool // keep PT_PHDR, if there is one
-	oddShoff bool // the section headers follow at an odd offset
-	pageEnd  bool // the table ends where a page does
-	behind   int  // bytes of nobody's before the table
+	slack    int    // spare zero entries behind the table
+	identity bool   // the table's address equals its offset
+	phdr     bool   // keep PT_PHDR, if there is one
+	oddShoff bool   // the section headers follow at an odd offset
+	pageEnd  bool   // the table ends where a page does
+	behind   int    // bytes of nobody's before the table
+	snug     bool   // the table directly follows, on the same page
+	tail     int    // bytes of nobody's at the end of the file
+	page     uint64 // alignment of the segment that holds the table; 0 is 4096
 }
 
 // apply moves the table of the ELF file b, fills the old one with 0xEE, and
@@ -42,17 +46,21 @@ func (l late) apply(tb testing.TB, b []byte) []byte {
 	}
 	size := uint64((len(ps) + 1 + l.slack) * f.phdrSize())
 	out := append(slices.Clone(b), make([]byte, l.behind)...)
+	page := max(l.page, 4096)
 	off := up(uint64(len(out)), 4096)
+	if l.snug {
+		off = up(uint64(len(out)), 8)
+	}
 	if l.pageEnd {
 		off += 4096 - size
 	}
-	vaddr := up(highest, 4096) + off%4096
+	vaddr := up(highest, page) + off%page
 	if l.identity {
 		base := ps[slices.IndexFunc(ps, func(p phdr) bool { return p.load() })].vaddr // 0, or the image base
-		off = max(off, vaddr-base)
+		off = max(off, up(vaddr, page)-base)
 		vaddr = base + off
 	}
-	load := phdr{kind: uint32(elf.PT_LOAD), flags: uint32(elf.PF_R), off: off, vaddr: vaddr, paddr: vaddr, filesz: size, memsz: size, alignment: 4096}
+	load := phdr{kind: uint32(elf.PT_LOAD), flags: uint32(elf.PF_R), off: off, vaddr: vaddr, paddr: vaddr, filesz: size, memsz: size, alignment: page}
 	ps = append(ps, load)
 	for i := range ps {
 		if p := &ps[i]; elf.ProgType(p.kind) == elf.PT_PHDR {
@@ -64,14 +72,14 @@ func (l late) apply(tb testing.TB, b []byte) []byte {
 	for i := range f.phnum * f.phdrSize() {
 		out[f.phoff+uint64(i)] = 0xEE
 	}
-	f.put(out[32:], off)
-	f.order.PutUint16(out[56:], uint16(len(ps)))
+	f.put(out[24+f.word():], off)
+	f.order.PutUint16(out[24+3*f.word()+8:], uint16(len(ps)))
 	if l.oddShoff {
 		out = append(out, make([]byte, 1+len(out)%2)...)
-		f.put(out[40:], uint64(len(out)))
+		f.put(out[24+2*f.word():], uint64(len(out)))
 		out = append(out, b[f.shoff:f.shoff+uint64(f.shnum*f.shdrSize())]...)
 	}
-	return out
+	return append(out, bytes.Repeat([]byte("tail"), l.tail/4)...)
 }
 
 // byteFile is a file in memory.

@@ -123,14 +123,23 @@ func pageSize(phdrs []phdr) uint64 {
 	return a
 }
 
+// addressLimit is the address below which segments stay: half of what programs
+// have on the least of the kernels, so that a library has room above it.
+func (f *File) addressLimit() uint64 {
+	switch {
+	case !f.wide:
+		return 1 << 31
+	case f.Machine == elf.EM_IA_64: // its regions are numbered by the top three bits
+		return 1 << 63
+	}
+	return 1 << 46
+}
+
 // roomBelow returns how many bytes PT_LOAD i can become longer before its end
 // reaches the page of the next one in memory.
 func (p *planner) roomBelow(i int) uint64 {
 	end, page := p.phdrs[i].vend(), pageSize(p.phdrs)
-	starts := []uint64{1 << 46}
-	if !p.f.wide {
-		starts[0] = 1 << 31
-	}
+	starts := []uint64{p.f.addressLimit()}
 	for k := range p.phdrs {
 		if s := &p.phdrs[k]; k != i && s.load() && s.vaddr >= p.phdrs[i].vaddr {
 			starts = append(starts, s.vaddr&^(page-1))
@@ -154,8 +163,28 @@ func (p *planner) plainRead(i int) bool {
 	if s.flags == uint32(elf.PF_R) {
 		return true
 	}
-	return s.flags == uint32(elf.PF_R|elf.PF_W) && s.end() == uint64(p.f.size) && p.lastLoad() == i &&
-		p.f.dynAddr == s.vaddr+lead
+	return s.flags == uint32(elf.PF_R|elf.PF_W) && p.atEnd(i) && p.f.dynAddr >= s.vaddr && p.f.dynAddr < s.vend() && !p.mapsInto(i)
+}
+
+// atEnd tells whether PT_LOAD i is the highest and the end of the file: where
+// an earlier edit put what had no room.
+func (p *planner) atEnd(i int) bool {
+	s := &p.phdrs[i]
+	return s.load() && s.filesz == s.memsz && s.end() == uint64(p.f.size) && s.end() == uint64(p.size) && p.lastLoad() == i
+}
+
+// mapsInto tells whether PT_LOAD i is one that a linker made for data.
+func (p *planner) mapsInto(i int) bool {
+	s := &p.phdrs[i]
+	for k := range p.phdrs {
+		switch t := &p.phdrs[k]; elf.ProgType(t.kind) {
+		case elf.PT_GNU_RELRO, elf.PT_TLS:
+			if t.vaddr < s.vend() && s.vaddr < t.vend() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // lastLoad is the index of the PT_LOAD with the highest address.

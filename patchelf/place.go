@@ -11,6 +11,7 @@ type blob struct {
 	alignment uint64
 	tail      bool // goes last: it may grow later
 	writable  bool // the loader writes to it
+	headers   bool // it is the program headers: first
 	interp    bool // it is the interpreter: the old one's bytes are free
 	place     func(off, addr uint64) error
 }
@@ -29,13 +30,13 @@ func extent(off uint64, blobs []blob) uint64 {
 // placeBlobs finds room for blobs, cheapest first: padding behind read-only
 // data, the tail of the file where it is an earlier edit's, a new segment.
 func (p *planner) placeBlobs(blobs []blob) error {
-	if slices.ContainsFunc(blobs, isWritable) {
-		return p.newSegment(blobs)
-	}
+	writable := slices.ContainsFunc(blobs, isWritable)
+	sortBlobs(blobs)
 	for _, atEnd := range []bool{false, true} {
 		for i := range p.phdrs {
 			end := p.phdrs[i].end()
-			if !p.plainRead(i) || (end >= uint64(p.f.size)) != atEnd {
+			rw := p.phdrs[i].flags&uint32(elf.PF_W) != 0 || p.atEnd(i)
+			if !p.plainRead(i) || (end >= uint64(p.f.size)) != atEnd || writable && !rw {
 				continue
 			}
 			need := extent(end, blobs)
@@ -46,6 +47,9 @@ func (p *planner) placeBlobs(blobs []blob) error {
 			if room >= need {
 				addr := p.phdrs[i].vend()
 				p.extend(i, need)
+				if writable { // rather than a second segment
+					p.phdrs[i].flags |= uint32(elf.PF_W)
+				}
 				return p.lay(blobs, end, addr)
 			}
 		}
@@ -58,6 +62,13 @@ func first(yes bool) int {
 		return 1
 	}
 	return 0
+}
+
+// sortBlobs puts the program headers first, then the dynamic section, by which
+// a segment is known as an edit's, and last what may grow later.
+func sortBlobs(blobs []blob) {
+	rank := func(b blob) int { return 4*first(!b.headers) + 2*first(!b.writable) + first(b.tail) }
+	slices.SortStableFunc(blobs, func(a, b blob) int { return rank(a) - rank(b) })
 }
 
 func isWritable(b blob) bool { return b.writable }
@@ -93,7 +104,7 @@ func (p *planner) newSegment(blobs []blob) error {
 	}
 	p.note("segment added (" + slot.how + ")")
 	blobs = append(slot.moves, blobs...)
-	slices.SortStableFunc(blobs, func(a, b blob) int { return first(isWritable(b)) - first(isWritable(a)) })
+	sortBlobs(blobs)
 	page, highest := pageSize(p.phdrs), uint64(0)
 	for i := range p.phdrs {
 		if s := &p.phdrs[i]; s.load() {
@@ -102,11 +113,13 @@ func (p *planner) newSegment(blobs []blob) error {
 	}
 	off := up(uint64(p.size), 16)
 	vaddr := up(highest, page) + off%page
-	size := lead + extent(off+lead, blobs)
-	limit := uint64(1) << 46
-	if !p.f.wide {
-		limit = 1 << 31
+	if p.newPhdrs != nil {
+		if off, vaddr, err = p.home(off, vaddr, page, highest); err != nil {
+			return err
+		}
 	}
+	size := lead + extent(off+lead, blobs)
+	limit := p.f.addressLimit()
 	if highest > limit || vaddr+size > limit {
 		return refuse("its addresses leave no room for another segment")
 	}

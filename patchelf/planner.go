@@ -1,6 +1,7 @@
 package patchelf
 
 import (
+	"bytes"
 	"debug/elf"
 	"slices"
 )
@@ -8,23 +9,34 @@ import (
 // planner works an edit out on copies of the headers. What differs from the
 // file at the end becomes the writes of a Plan.
 type planner struct {
-	f        *File
-	phdrs    []phdr
-	shdrs    []shdr
-	dyns     []dyn // all of PT_DYNAMIC that is usable, DT_NULLs included
-	owners   []owner
-	was      []shdr // section headers as they are
-	size     int64  // of the file, as it becomes
-	refs     *refs
-	writes   []write
-	how      []string
-	newDyn   []byte // content of the dynamic section where it moves
-	newShdrs []byte // the section headers where they move
-	moved    []move // sections whose address changed, for their symbols
+	f         *File
+	phdrs     []phdr
+	shdrs     []shdr
+	dyns      []dyn  // all of PT_DYNAMIC that is usable, DT_NULLs included
+	entries   []item // what dyns is made of
+	owners    []owner
+	was       []shdr // section headers as they are
+	size      int64  // of the file, as it becomes
+	refs      *refs  // to strings, of what does not change
+	torn      uint64 // end of the last whole string of the string table
+	verns     []vern // records of needed versions, where some change
+	vernMoves bool
+	sizeFirst bool // DT_STRSZ grows before a string that sticks out is written
+	writes    []write
+	how       []string
+	newDyn    []byte // content of the dynamic section where it moves
+	newShdrs  []byte // the section headers where they move
+	newPhdrs  []byte // the program headers where they move, and spare room
+	phoff     uint64 // where the program headers are
+	borrowed  int    // index of the entry that a new segment takes meanwhile, or -1
+	moved     []move // sections whose address changed, for their symbols
+	ousted    []span // of the file: what lay there has moved
+	pageEdge  uint64 // where a test wants pages to meet
+	old       bool   // program headers may go where old kernels do not find them
 }
 
 func newPlanner(f *File) (*planner, error) {
-	p := &planner{f: f, phdrs: slices.Clone(f.phdrs), size: f.size}
+	p := &planner{f: f, phdrs: slices.Clone(f.phdrs), size: f.size, phoff: f.phoff, borrowed: -1}
 	err := f.eachShdr(maxShdrs, func(_ int, s shdr) bool {
 		p.was = append(p.was, s)
 		return true
@@ -41,7 +53,8 @@ func newPlanner(f *File) (*planner, error) {
 func (p *planner) note(s string) { p.how = append(p.how, s) }
 
 // edit changes the copies to what is wanted, and places what has no room.
-func (p *planner) edit(w wanted) error {
+func (p *planner) edit(w *wanted) error {
+	p.old = w.moveHeaders
 	var blobs []blob
 	if !w.noInterp {
 		b, err := p.setInterp(w.interp)
@@ -50,62 +63,69 @@ func (p *planner) edit(w wanted) error {
 		}
 		blobs = append(blobs, b...)
 	}
-	if !w.leave {
-		b, err := p.setPath(w)
+	if w.dynamic() {
+		b, err := p.setDynamic(w)
 		if err != nil {
 			return err
 		}
 		blobs = append(blobs, b...)
 	}
-	if len(blobs) == 0 {
-		return nil
-	}
-	return p.placeBlobs(blobs)
-}
-
-// setPath edits the run path: its string, then its entry.
-func (p *planner) setPath(w wanted) ([]blob, error) {
-	path, tag := p.f.Path()
-	own := uint64(none)
-	if tag != 0 {
-		own, _ = p.f.dynValue(tag.dyn())
-	}
-	idx := own
-	var blobs []blob
-	if w.tag == 0 || path != w.path || tag == 0 {
-		var err error
-		if idx, blobs, err = p.setString(w, own); err != nil {
-			return nil, err
+	if len(blobs) > 0 {
+		if err := p.placeBlobs(blobs); err != nil {
+			return err
 		}
 	}
-	added, err := p.setEntry(w.tag, tag, idx)
-	return append(added, blobs...), err
+	if w.stack != nil {
+		return p.setStack(*w.stack)
+	}
+	return nil
 }
 
-// setString puts the run path of w into the string table in place of the one
-// at own, and wipes those that are left without a reference.
-func (p *planner) setString(w wanted, own uint64) (uint64, []blob, error) {
-	f := p.f
-	old, err := p.readTable()
+// setDynamic edits the dynamic section and the strings that it names.
+func (p *planner) setDynamic(w *wanted) ([]blob, error) {
+	if err := p.readVerneeds(w); err != nil {
+		return nil, err
+	}
+	items := p.wantedItems(w)
+	table, store, err := p.setStrings(items)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	p.refs = p.collectRefs()
-	t := &strtab{old: old, data: slices.Clone(old), refs: p.refs}
-	idx, n := uint64(none), uint64(0)
-	if w.tag != 0 {
-		idx, n = t.place(w.path, own), uint64(len(w.path)+1)
+	vers, err := p.setVersions(table)
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range f.dyns {
-		if d.is(elf.DT_RPATH) || d.is(elf.DT_RUNPATH) {
-			t.wipe(d.val, idx, n)
+	entries, err := p.setEntries(items)
+	if err != nil {
+		return nil, err
+	}
+	p.noteEntries()
+	strings, err := store()
+	return append(append(entries, vers...), strings...), err
+}
+
+// noteEntries says what became of entries.
+func (p *planner) noteEntries() {
+	left := map[int]bool{}
+	for _, it := range p.entries {
+		tag := elf.DynTag(it.d.tag)
+		if it.from < 0 {
+			p.note(tag.String() + " added")
+			continue
+		}
+		left[it.from] = true
+		switch was := p.f.dyns[it.from]; {
+		case elf.DynTag(was.tag) != tag:
+			p.note(elf.DynTag(was.tag).String() + " to " + tag.String())
+		case tag == elf.DT_FLAGS_1 && was.val != it.d.val:
+			p.note("DT_FLAGS_1 set")
 		}
 	}
-	if f.strSize+maxGrowth < uint64(len(t.data)) {
-		return 0, nil, refuse("the string table would grow by more than %d bytes", maxGrowth)
+	for i, d := range p.f.dyns {
+		if !left[i] {
+			p.note(elf.DynTag(d.tag).String() + " removed")
+		}
 	}
-	blobs, err := p.storeTable(t)
-	return idx, blobs, err
 }
 
 const (
@@ -122,46 +142,26 @@ func (p *planner) readTable() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b[0] != 0 || b[len(b)-1] != 0 {
-		return nil, refuse("its string table does not start and end with NUL")
+	if b[0] != 0 {
+		return nil, refuse("its string table does not start with NUL")
 	}
+	p.torn = uint64(bytes.LastIndexByte(b, 0) + 1)
 	return b, nil
 }
 
-// storeTable writes the table back: in place where what was added fits behind
-// it, else whole, as a blob that is yet to be placed.
-func (p *planner) storeTable(t *strtab) ([]blob, error) {
-	f, extra := p.f, uint64(len(t.data)-len(t.old))
-	fits := extra == 0
-	if !fits {
-		var err error
-		if fits, err = p.extendTable(extra); err != nil {
-			return nil, err
-		}
+// mend clears what an edit that was killed has left at the end of the string
+// table b: the beginning of a string that was to reach beyond it, which
+// nothing refers to yet. In a table that moves, only the copy is cleared.
+func (p *planner) mend(b []byte) error {
+	end := uint64(len(b))
+	if p.torn == end {
+		return nil
 	}
-	if !fits {
-		p.note("string table moved")
-		return []blob{{data: t.data, alignment: 1, tail: true, place: func(off, addr uint64) error {
-			return p.moveTable(off, addr, uint64(len(t.data)))
-		}}}, nil
+	if p.refs.any(p.torn, end) {
+		return refuse("its string table does not end with NUL")
 	}
-	p.note("string in place")
-	p.storeDiff(t)
-	if extra > 0 {
-		return nil, p.moveTable(f.strOff, f.strAddr, uint64(len(t.data)))
-	}
-	return nil, nil
-}
-
-// storeDiff writes the bytes of the table that change: the new string before
-// the dynamic section refers to it, wiped ones after it does not any more.
-func (p *planner) storeDiff(t *strtab) {
-	if w := t.wrote; w.lo < w.hi {
-		p.put(stepStrings, p.f.strOff+w.lo, t.data[w.lo:w.hi])
-	}
-	for _, w := range t.wiped {
-		p.put(stepWipe, p.f.strOff+w.lo, t.data[w.lo:w.hi])
-	}
+	clear(b[p.torn:])
+	return nil
 }
 
 // moveTable makes the dynamic section and the section headers say where the

@@ -2,10 +2,11 @@ package patchelf
 
 import (
 	"debug/elf"
+	"slices"
 )
 
-// refs is the set of offsets of the dynamic string table that something other
-// than the run path refers to.
+// refs is the set of offsets of the dynamic string table that something
+// refers to.
 type refs struct {
 	bits  []uint64
 	size  uint64
@@ -31,6 +32,20 @@ func (r *refs) any(lo, hi uint64) bool {
 	return false
 }
 
+// first returns the lowest offset in [lo, hi) that something refers to.
+func (r *refs) first(lo, hi uint64) (uint64, bool) {
+	for at := lo; at < min(hi, r.size); at++ {
+		if r.bits[at/64]&(1<<(at%64)) != 0 {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+func (r *refs) clone() *refs {
+	return &refs{bits: slices.Clone(r.bits), size: r.size, known: r.known}
+}
+
 // last returns the highest offset in [lo, hi) that something refers to.
 func (r *refs) last(lo, hi uint64) (uint64, bool) {
 	for at := min(hi, r.size); at > lo; at-- {
@@ -47,13 +62,21 @@ const (
 	maxVers = 1 << 16
 )
 
-// collectRefs finds every reference to the dynamic string table.
-func (p *planner) collectRefs() *refs {
+// collectRefs finds every reference to the dynamic string table but for those
+// that the edit changes: of entries that items give another name or that are
+// not among them, and of the versions of libraries that change.
+func (p *planner) collectRefs(items []item) *refs {
 	f := p.f
+	stays := make([]bool, len(f.dyns))
+	for _, it := range items {
+		if it.from >= 0 && !it.named {
+			stays[it.from] = true
+		}
+	}
 	r := &refs{bits: make([]uint64, f.strSize/64+1), size: f.strSize, known: true}
 	r.add(0)
-	for _, d := range f.dyns {
-		if refersTo(elf.DynTag(d.tag)) {
+	for i, d := range f.dyns {
+		if refersTo(elf.DynTag(d.tag)) && (stays[i] || !nameTag(d)) {
 			r.add(d.val)
 		}
 	}
@@ -67,13 +90,10 @@ func (p *planner) collectRefs() *refs {
 }
 
 // refersTo tells whether the value of a tag is, or may be, an offset in the
-// string table: the tags that name strings, and every tag not known here. The
-// run path tags are left out: they are what is edited.
+// string table: the tags that name strings, and every tag not known here.
 func refersTo(t elf.DynTag) bool {
 	switch {
-	case t == elf.DT_RPATH, t == elf.DT_RUNPATH:
-		return false
-	case t == elf.DT_NEEDED, t == elf.DT_SONAME:
+	case t == elf.DT_NEEDED, t == elf.DT_SONAME, t == elf.DT_RPATH, t == elf.DT_RUNPATH:
 		return true
 	case t >= 0 && t <= 37: // DT_NULL to DT_RELRENT
 		return false
@@ -226,12 +246,20 @@ func (p *planner) chainEnd(chains, i, first uint64) (uint64, bool) {
 // next}, the same in both classes.
 func (p *planner) verneedRefs(r *refs) bool {
 	return p.versions(elf.DT_VERNEED, elf.DT_VERNEEDNUM, 16, func(b []byte) (int, uint64, uint64) {
-		r.add(uint64(p.f.order.Uint32(b[4:])))
+		if at := uint64(p.f.order.Uint32(b[4:])); !p.renamed(at) {
+			r.add(at)
+		}
 		return int(p.f.order.Uint16(b[2:])), uint64(p.f.order.Uint32(b[8:])), uint64(p.f.order.Uint32(b[12:]))
 	}, 16, func(b []byte) uint64 {
 		r.add(uint64(p.f.order.Uint32(b[8:])))
 		return uint64(p.f.order.Uint32(b[12:]))
 	})
+}
+
+// renamed tells whether all records whose library has its name at an offset
+// get another, or go.
+func (p *planner) renamed(at uint64) bool {
+	return slices.ContainsFunc(p.verns, func(v vern) bool { return v.file == at && (v.gone || v.now != "") })
 }
 
 // verdefRefs marks the version names that are defined: Elf_Verdef {version,

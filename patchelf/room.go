@@ -90,7 +90,12 @@ func (p *planner) makeRoom(lo, hi uint64, blobs []blob) ([]blob, bool, error) {
 	if i := p.covering(p.f.phoff, hi); i < 0 {
 		return nil, false, nil
 	}
+	found := slices.ContainsFunc(taken, func(g group) bool { return g.tag != 0 })
+	if found && p.newDyn == nil && !p.borrow() {
+		return nil, false, nil
+	}
 	for _, g := range taken {
+		p.ousted = append(p.ousted, span{g.lo, g.hi})
 		if g.interp && slices.ContainsFunc(blobs, func(b blob) bool { return b.interp }) {
 			continue // it is being replaced
 		}

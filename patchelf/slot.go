@@ -14,42 +14,57 @@ type slot struct {
 
 const ptGNUProperty = elf.ProgType(0x6474e553)
 
-// headerSlot finds room for one more program header without moving the table:
-// strip and its kin destroy files whose table is at the end, and kernels
-// before 5.18 tell such programs a wrong AT_PHDR.
-func (p *planner) headerSlot(blobs []blob) (slot, error) {
+// freeSlot finds room for one more program header that costs nothing.
+func (p *planner) freeSlot() (slot, bool) {
 	if i := p.indexOf(elf.PT_NULL); i >= 0 {
-		return slot{remove: i, how: "over PT_NULL"}, nil
+		return slot{remove: i, how: "over PT_NULL"}, true
 	}
-	size := uint64(p.f.phdrSize())
-	lo := p.f.phoff + uint64(p.f.phnum)*size
-	grows := uint64(p.f.phnum+1)*size <= 4096
-	if grows && p.slack(lo, lo+size) {
-		return slot{remove: -1, how: "behind the program headers"}, nil
+	lo, hi, grows := p.nextHeader()
+	if grows && p.slack(lo, hi) {
+		return slot{remove: -1, how: "behind the program headers"}, true
 	}
-	self := p.indexOf(elf.PT_PHDR)
-	if self >= 0 && p.f.segment(elf.PT_INTERP) < 0 { // a library: loaders find the table by e_phoff
-		return slot{remove: self, how: "over PT_PHDR"}, nil
+	// A library's: loaders find the table by e_phoff.
+	if i := p.indexOf(elf.PT_PHDR); i >= 0 && p.f.segment(elf.PT_INTERP) < 0 {
+		return slot{remove: i, how: "over PT_PHDR"}, true
 	}
 	if i := p.doubledNote(); i >= 0 {
-		return slot{remove: i, how: "over the PT_NOTE that PT_GNU_PROPERTY repeats"}, nil
+		return slot{remove: i, how: "over the PT_NOTE that PT_GNU_PROPERTY repeats"}, true
 	}
+	return slot{}, false
+}
+
+// nextHeader is where the table would grow to, and whether it may.
+func (p *planner) nextHeader() (lo, hi uint64, grows bool) {
+	n, size := uint64(len(p.phdrs)), uint64(p.f.phdrSize())
+	return p.f.phoff + n*size, p.f.phoff + (n+1)*size, len(p.phdrs) == p.f.phnum && (n+1)*size <= 4096
+}
+
+// headerSlot finds room for one more program header, cheapest first. Moving
+// the table is the last resort.
+func (p *planner) headerSlot(blobs []blob) (slot, error) {
+	if s, ok := p.freeSlot(); ok {
+		return s, nil
+	}
+	lo, hi, grows := p.nextHeader()
 	if grows {
-		moves, ok, err := p.makeRoom(lo, lo+size, blobs)
+		moves, ok, err := p.makeRoom(lo, hi, blobs)
 		if err != nil {
 			return slot{}, err
 		}
 		if ok {
 			return slot{remove: -1, moves: moves, how: "notes behind the program headers moved"}, nil
 		}
-		if p.shdrsBehind(lo, lo+size) {
+		if p.shdrsBehind(lo, hi) {
 			return slot{remove: -1, moves: []blob{p.moveShdrs()}, how: "section headers behind the program headers moved"}, nil
 		}
 	}
-	if self >= 0 && p.f.Type == elf.ET_EXEC { // its addresses are absolute: l_addr is 0
+	if self := p.indexOf(elf.PT_PHDR); self >= 0 && p.f.Type == elf.ET_EXEC { // its addresses are absolute: l_addr is 0
 		return slot{remove: self, how: "over PT_PHDR"}, nil
 	}
-	return slot{}, refuse("there is no room for another program header, and moving the table would break strip")
+	if (hi - p.f.phoff) > 4096 {
+		return slot{}, refuse("it has too many program headers for another")
+	}
+	return slot{remove: -1, moves: []blob{p.phdrBlob()}, how: "the last resort"}, nil
 }
 
 // doubledNote finds a PT_NOTE with the range of PT_GNU_PROPERTY, which is
@@ -68,6 +83,9 @@ func (p *planner) doubledNote() int {
 // slack tells whether [lo, hi) right behind the table is zero and nobody's,
 // and sees to it that the segment that maps the table maps it too.
 func (p *planner) slack(lo, hi uint64) bool {
+	if lo == uint64(p.size) && lo == uint64(p.f.size) {
+		return p.slackAtEnd(lo, hi)
+	}
 	if hi > uint64(p.f.size) {
 		return false
 	}
@@ -104,6 +122,17 @@ func (p *planner) slack(lo, hi uint64) bool {
 	return true
 }
 
+// slackAtEnd makes the file longer where the table is the last thing in it.
+func (p *planner) slackAtEnd(lo, hi uint64) bool {
+	i := p.covering(p.f.phoff, lo)
+	if i < 0 || p.phdrs[i].end() != lo || p.phdrs[i].filesz != p.phdrs[i].memsz ||
+		p.phdrs[i].flags&uint32(elf.PF_W) != 0 || p.roomBelow(i) < hi-lo {
+		return false
+	}
+	p.extend(i, hi-lo)
+	return true
+}
+
 // shdrsBehind tells whether the section headers, and nothing else, are in the
 // way of [lo, hi) behind the table: Go's linker puts them there.
 func (p *planner) shdrsBehind(lo, hi uint64) bool {
@@ -128,20 +157,30 @@ func (p *planner) moveShdrs() blob {
 }
 
 // insert puts a PT_LOAD right behind the last one, so that they stay
-// ascending, and takes the entry that makes way out.
+// ascending, and takes the entry that makes way out. In a table far from the
+// ELF header it goes last, where it is not seen before e_phnum counts it.
 func (p *planner) insert(s slot, load phdr) {
 	if s.remove >= 0 {
 		p.phdrs = slices.Delete(p.phdrs, s.remove, s.remove+1)
 	}
-	last := 0
+	at := 0
 	for i := range p.phdrs {
 		if p.phdrs[i].load() {
-			last = i
+			at = i + 1
 		}
 	}
-	p.phdrs = slices.Insert(p.phdrs, last+1, load)
+	switch {
+	case s.remove >= at:
+		at = s.remove
+	case s.remove < 0 && p.f.LatePHDR() && p.newPhdrs == nil:
+		at = len(p.phdrs)
+	}
+	p.phdrs = slices.Insert(p.phdrs, at, load)
 	if i := p.indexOf(elf.PT_PHDR); i >= 0 {
 		t, n := &p.phdrs[i], uint64(len(p.phdrs)*p.f.phdrSize())
 		t.filesz, t.memsz = max(t.filesz, n), max(t.memsz, n)
+		if p.newPhdrs != nil {
+			t.filesz, t.memsz = n, n
+		}
 	}
 }

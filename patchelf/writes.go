@@ -10,15 +10,19 @@ import (
 	"slices"
 )
 
-// step orders writes. After each step the file loads: what is new is not
-// referred to before it is there, and what is old is not wiped before.
+// step orders writes. After each write the file loads, with what it said
+// before or with what it shall say: what is new is not referred to before it
+// is there, and what is old is not wiped before nothing refers to it.
 type step int
 
 const (
-	stepTail     step = iota // content where nothing refers to yet
-	stepHeaders              // e_phnum and the program headers
-	stepStrings              // strings, in place
+	stepTail     step = iota // content that nothing refers to yet
+	stepBorrow               // a new segment, over an entry that loaders can do without
+	stepHeaders              // the program headers and e_phnum, e_phoff
+	stepTable                // DT_STRTAB and DT_STRSZ, where they cannot change with the rest
+	stepSwitch               // strings in place, and records of versions
 	stepDynamic              // the dynamic section
+	stepReturn               // the program headers where an entry was borrowed
 	stepWipe                 // strings that nothing refers to any more
 	stepSections             // section headers and symbols, for tools
 )
@@ -65,41 +69,22 @@ func (p *planner) finish() ([]write, error) {
 			}
 		}
 	}
-	p.writes = slices.DeleteFunc(p.writes, func(w write) bool { return bytes.Equal(w.old, w.data) })
+	p.writes = needless(p.writes)
 	return p.writes, nil
 }
 
-// finishPhdrs writes the program headers and their number: in one write where
-// they are next to each other, as linkers put them.
-func (p *planner) finishPhdrs() error {
-	if slices.Equal(p.phdrs, p.f.phdrs) {
-		return nil
-	}
-	table := p.f.putPhdrs(p.phdrs)
-	if len(p.phdrs) == len(p.f.phdrs) {
-		first, last := len(p.phdrs), 0
-		for i := range p.phdrs {
-			if p.phdrs[i] != p.f.phdrs[i] {
-				first, last = min(first, i), i+1
-			}
+// needless drops the writes that change nothing.
+func needless(ws []write) []write {
+	var out []write
+	for _, w := range ws {
+		again := slices.ContainsFunc(out, func(v write) bool {
+			return v.off < w.off+int64(len(w.data)) && w.off < v.off+int64(len(v.data))
+		})
+		if again || !bytes.Equal(w.old, w.data) {
+			out = append(out, w)
 		}
-		n := p.f.phdrSize()
-		p.put(stepHeaders, p.f.phoff+uint64(first*n), table[first*n:last*n])
-		return nil
 	}
-	at := uint64(24 + 3*p.f.word() + 8) // e_phnum
-	b, err := p.f.read("ELF header", at, uint64(p.f.ehdrSize())-at)
-	if err != nil {
-		return err
-	}
-	p.f.order.PutUint16(b, uint16(len(p.phdrs)))
-	if p.f.LatePHDR() {
-		p.put(stepHeaders, p.f.phoff, table)
-		p.put(stepHeaders, at, b[:2])
-		return nil
-	}
-	p.put(stepHeaders, at, append(b, table...))
-	return nil
+	return out
 }
 
 // finishShdrs writes the section headers that change, or all where they move.
@@ -113,27 +98,6 @@ func (p *planner) finishShdrs() {
 			p.f.putShdr(b, p.shdrs[i])
 			p.put(stepSections, p.f.shoff+uint64(i)*size, b)
 		}
-	}
-}
-
-// finishDyns writes the words of the dynamic section that change, in one
-// write from the first to the last.
-func (p *planner) finishDyns() {
-	before := p.f.putDyns(append(slices.Clone(p.f.dyns), make([]dyn, p.f.dynTail)...))
-	after := p.f.putDyns(p.dyns)
-	if p.newDyn != nil {
-		copy(p.newDyn, after)
-		return
-	}
-	w := p.f.word()
-	first, last := len(after), 0
-	for i := 0; i < len(after); i += w {
-		if !bytes.Equal(before[i:i+w], after[i:i+w]) {
-			first, last = min(first, i), i+w
-		}
-	}
-	if first < last {
-		p.put(stepDynamic, p.f.dynOff+uint64(first), after[first:last])
 	}
 }
 
@@ -173,8 +137,8 @@ func (p *planner) moveSymbols(m move) error {
 
 // Apply makes the writes of the plan, in the order that keeps the file
 // loadable after each. It first makes sure that w is the file that was
-// planned for. Where Edit.Sync was set and w has a Sync method, what is
-// appended and what is changed are synced one after the other.
+// planned for. Where Edit.Sync was set and w has a Sync method, what one step
+// writes is synced before the next.
 func (p *Plan) Apply(w ReaderWriterAt) error {
 	for _, x := range p.writes {
 		now := make([]byte, len(x.old))
@@ -189,7 +153,7 @@ func (p *Plan) Apply(w ReaderWriterAt) error {
 		}
 	}
 	for i, x := range p.writes {
-		if p.sync && i > 0 && p.writes[i-1].step != x.step && p.writes[i-1].step == stepTail {
+		if p.sync && i > 0 && p.writes[i-1].step != x.step {
 			if err := syncFile(w); err != nil {
 				return err
 			}

@@ -100,6 +100,7 @@ verified prefix on disk, and to a commit in the repository that packages it.
   rocm-nightly status                       what is installed
   rocm-nightly rollback                     back to the one before
   rocm-nightly demo                         the whole job, offline, in seconds
+  rocm-nightly patchelf FLAG... FILE...     edit ELF files, with patchelf's flags
 
 Exit codes: 0 done or nothing to do, 1 failed, 2 wrong usage or config, 3 the
 index is stale, 4 the audit refused, 5 new bytes under a known name.`,
@@ -119,7 +120,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
 		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
-		a.daemonCmd(), a.demoCmd(), a.configCmd(), a.versionCmd(),
+		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)
 	return root
