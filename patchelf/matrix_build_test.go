@@ -79,7 +79,7 @@ func dropSpares(tb testing.TB, b []byte) []byte {
 	p.filesz, p.memsz = size, size
 	copy(b[f.phoff+uint64(i*f.phdrSize()):], f.putPhdrs([]phdr{p}))
 	err := f.eachShdr(maxShdrs, func(i int, s shdr) bool {
-		if s.addr == f.dynAddr && s.alloc() {
+		if elf.SectionType(s.kind) == elf.SHT_DYNAMIC {
 			s.size = size
 			f.putShdr(b[f.shoff+uint64(i*f.shdrSize()):], s)
 		}

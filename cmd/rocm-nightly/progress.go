@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +55,7 @@ func (p *progress) move(e update.Event) *pace {
 		p.pace[e.Stage] = c
 	}
 	c.done, c.last = e.Done, now
-	text := c.speed()
+	text := " " + strings.TrimPrefix(c.speed(), ",")
 	c.shown.Store(&text)
 	return c
 }
