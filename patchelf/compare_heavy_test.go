@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,4 +88,37 @@ func (s *tally) look(t *testing.T, path string) {
 		t.Errorf("%s: %s", path, differs)
 	}
 	s.ByGo, s.ByReadelf = s.ByGo+b2i(byGo), s.ByReadelf+b2i(byReadelf)
+}
+
+// TestShapesOfRustAndGo: compilers with linkers, or ways with them, of their
+// own.
+func TestShapesOfRustAndGo(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		tool, source, name string
+		args               []string
+		want               shape
+	}{
+		{"rustc", "fn main() {}", "a.rs", nil, shapeProgram},
+		{"rustc", "fn main() {}", "b.rs", []string{"-Ctarget-feature=+crt-static"}, shapeStaticPIE},
+		{"rustc", "#[no_mangle] pub extern \"C\" fn f() {}", "c.rs", []string{"--crate-type=cdylib"}, shapeLibrary},
+		{"go", "package main\nfunc main() {}\n", "a.go", []string{"build"}, shapeStatic},
+		{"go", "package main\nfunc main() {}\n", "b.go", []string{"build", "-buildmode=pie"}, shapeProgram},
+	} {
+		if _, err := exec.LookPath(c.tool); err != nil {
+			t.Logf("%s is missing (Debian: rustc, golang-go)", c.tool)
+			continue
+		}
+		source, path := filepath.Join(dir, c.name), filepath.Join(dir, c.name+".out")
+		if err := os.WriteFile(source, []byte(c.source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(c.tool, append(c.args, "-o", path, source)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", c.name, err, out)
+			continue
+		}
+		wantShape(t, path, c.want)
+	}
 }

@@ -15,6 +15,9 @@ func (p *planner) setInterp(path string) ([]blob, error) {
 	if old > 4096 {
 		return nil, refuse("its PT_INTERP is longer than a path")
 	}
+	if !p.interpOwn(s.off+uint64(len(p.f.Interp)+1), s) {
+		return nil, refuse("its PT_INTERP is longer than the path in it, over bytes that are not its own")
+	}
 	b := append([]byte(path), 0)
 	onePage := s.off/pageBytes == (s.off+max(old, need)-1)/pageBytes
 	if !onePage || need > old && !p.interpFits(s.off+old, s.off+need) {
@@ -36,6 +39,19 @@ func (p *planner) setInterp(path string) ([]blob, error) {
 	p.put(step, s.off, b)
 	p.setInterpRange(s.off, s.vaddr, need)
 	return nil, nil
+}
+
+// interpOwn tells whether what PT_INTERP covers from lo on, behind its string,
+// is padding.
+func (p *planner) interpOwn(lo uint64, s *phdr) bool {
+	if lo >= s.end() {
+		return true
+	}
+	if p.owned(lo, s.end(), func(o *owner) bool { return isLoad(o) || o.lo == s.off && o.hi == s.end() }) {
+		return false
+	}
+	n, err := p.zeros(lo, s.end()-lo)
+	return err == nil && n == s.end()-lo
 }
 
 // interpFits tells whether [lo, hi) behind the interpreter is padding of the

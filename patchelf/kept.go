@@ -170,7 +170,8 @@ func permitted(f *File, pl *planner) []span {
 		{f.strOff, f.strOff + f.strSize},
 	}
 	if i := f.segment(elf.PT_INTERP); i >= 0 {
-		out = append(out, span{f.phdrs[i].off, f.phdrs[i].end()})
+		at := f.phdrs[i].off
+		out = append(out, span{at, at + uint64(len(f.Interp)+1)})
 	}
 	for i := range pl.verns {
 		out = append(out, span{pl.verns[i].off, pl.verns[i].off + 16})

@@ -89,6 +89,31 @@ func TestShapesOfLinkers(t *testing.T) {
 	}
 }
 
+// TestShapesOfMusl: what is linked with another C library is told apart the
+// same way.
+func TestShapesOfMusl(t *testing.T) {
+	musl, err := exec.LookPath("musl-gcc")
+	if err != nil {
+		t.Skip("musl-gcc is missing (Debian: musl-tools)")
+	}
+	fixed := shapeProgram
+	fixed.kind = elf.ET_EXEC
+	for _, c := range []struct {
+		args []string
+		want shape
+	}{{[]string{"-static", "-no-pie"}, shapeStatic}, {[]string{"-pie", "-fPIE"}, shapeProgram}, {[]string{"-no-pie"}, fixed}, {[]string{"-shared", "-fPIC"}, shapeLibrary}} {
+		path := filepath.Join(t.TempDir(), "musl")
+		cmd := exec.Command(musl, append(c.args, "-x", "c", "-o", path, "-")...)
+		cmd.Stdin = strings.NewReader("int main(void) { return 46; }")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if f := wantShape(t, path, c.want); f.Interp != "" && !strings.Contains(f.Interp, "musl") {
+			t.Error(f.Interp)
+		}
+	}
+}
+
 // TestShapesOfOdds: and so is what linkers do not make here.
 func TestShapesOfOdds(t *testing.T) {
 	fixed := shapeProgram
