@@ -3,7 +3,6 @@ package patchelf
 import (
 	"debug/elf"
 	"fmt"
-	"slices"
 )
 
 // verdict is a rule and how a file breaks it ("" if it does not).
@@ -56,8 +55,9 @@ func checkVersions(f *File) string {
 	if !ok {
 		return "they cannot be read"
 	}
+	needed := setOf(f.Needed)
 	for i := range vs {
-		if !slices.Contains(f.Needed, vs[i].lib) {
+		if !needed[vs[i].lib] {
 			return vs[i].lib
 		}
 	}

@@ -33,7 +33,7 @@ type CopyOptions struct {
 // access lists; what the system does not permit to keep is told in
 // Result.Lost, and without the owner it has no setuid bits. Where dst is
 // another name, it has the permission bits of src, and what anybody may copy
-// of the rest. A dst that is a device or a pipe is written to.
+// of the rest. A dst that Streams is written to.
 //
 // Symbolic links are refused, and so is a dst with several hard links, unless
 // BreakLinks says otherwise.
@@ -67,7 +67,9 @@ func editCopy(src, dst string, edit func(f *File) (Edit, error), o CopyOptions) 
 		there = nil
 	case err != nil:
 		return Result{}, err
-	case !there.Mode().IsRegular() && !streams(there):
+	case there.IsDir():
+		return Result{}, &fs.PathError{Op: "open", Path: dst, Err: unix.EISDIR}
+	case !there.Mode().IsRegular() && !Streams(dst):
 		return Result{}, refuse("%s is not a regular file", dst)
 	}
 	same := there != nil && os.SameFile(info, there)
@@ -79,7 +81,11 @@ func editCopy(src, dst string, edit func(f *File) (Edit, error), o CopyOptions) 
 	if err != nil {
 		return Result{}, err
 	}
-	if there != nil && streams(there) {
+	if there != nil && Streams(dst) {
+		if same {
+			return Result{}, refuse("%s is the file itself, which would be written while it is read", dst)
+		}
+		res.How, res.Written = "copied, "+res.How, p.after
 		return res, stream(f, p, dst)
 	}
 	if same && p.Empty() {
@@ -115,19 +121,45 @@ func openSource(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// lookAt is lstat(2), but that it looks through a link to a device or a pipe.
+// lookAt is lstat(2), but that it looks through a link that is written through.
 func lookAt(dst string) (fs.FileInfo, error) {
-	info, err := os.Lstat(dst)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if to, err := os.Stat(dst); err == nil && streams(to) {
-			return to, nil
-		}
+	if Streams(dst) {
+		return os.Stat(dst)
 	}
-	return info, err
+	return os.Lstat(dst)
 }
 
-// streams tells whether a file is written to as it is, and not replaced.
-func streams(info fs.FileInfo) bool { return info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0 }
+// Streams tells whether EditCopy writes to dst as it is, and does not replace
+// it: a device or a pipe, or a file that this process has open, by its name
+// under /proc (/dev/stdout leads there).
+func Streams(dst string) bool {
+	info, err := os.Stat(dst)
+	if err != nil {
+		return false
+	}
+	return info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0 || (info.Mode().IsRegular() && isDescriptor(dst))
+}
+
+// isDescriptor tells whether a name leads to an entry of /proc/PID/fd.
+func isDescriptor(name string) bool {
+	for range 8 {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+		if err != nil {
+			return false
+		}
+		if ok, _ := filepath.Match("/proc/[0-9]*/fd", dir); ok {
+			return true
+		}
+		to, err := os.Readlink(name)
+		if err != nil {
+			return false
+		}
+		if name = to; !filepath.IsAbs(to) {
+			name = filepath.Join(dir, to)
+		}
+	}
+	return false
+}
 
 func links(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*unixStat); ok {
@@ -136,9 +168,10 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// stream writes what a plan makes of src to a device or a pipe.
+// stream writes what a plan makes of src to a device, a pipe or an open file,
+// from its start.
 func stream(src io.ReaderAt, p *Plan, dst string) (err error) {
-	w, err := os.OpenFile(dst, os.O_WRONLY|unix.O_CLOEXEC, 0)
+	w, err := os.OpenFile(dst, os.O_WRONLY|os.O_TRUNC|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -126,14 +127,31 @@ func capabilityOf(f *os.File) []byte {
 	return b
 }
 
-// maySetCapability tells whether this process may give a file capabilities.
-func maySetCapability() bool {
+// effective tells whether this process has a capability (CAP_...).
+func effective(capability uint) bool {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&hdr, &data[0]); err != nil {
 		return true // try it
 	}
-	return data[0].Effective&(1<<unix.CAP_SETFCAP) != 0
+	return data[capability/32].Effective&(1<<(capability%32)) != 0
+}
+
+// mayRestoreMode tells whether this process may give a file its mode back: to
+// setuid bits the owner has a right, to setgid bits an owner in the group.
+func mayRestoreMode(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*unixStat)
+	if !ok || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) == 0 {
+		return true
+	}
+	if int(st.Uid) != os.Geteuid() && !effective(unix.CAP_FOWNER) {
+		return false
+	}
+	if info.Mode()&fs.ModeSetgid == 0 || effective(unix.CAP_FSETID) || int(st.Gid) == os.Getegid() {
+		return true
+	}
+	groups, err := os.Getgroups()
+	return err == nil && slices.Contains(groups, int(st.Gid))
 }
 
 // restore gives a file that was written to what writing took from it.

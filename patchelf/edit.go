@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -168,6 +169,11 @@ func (f *File) editableLoads() error {
 	p := &f.phdrs[f.segment(elf.PT_DYNAMIC)]
 	if p.off != f.dynOff {
 		return refuse("offset and address of PT_DYNAMIC disagree")
+	}
+	for _, kind := range []elf.ProgType{elf.PT_DYNAMIC, elf.PT_INTERP} { // loaders do not agree which one counts
+		if slices.ContainsFunc(f.phdrs[f.segment(kind)+1:], func(s phdr) bool { return elf.ProgType(s.kind) == kind }) && f.segment(kind) >= 0 {
+			return refuse("it has more than one %v", kind)
+		}
 	}
 	return nil
 }

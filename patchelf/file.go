@@ -15,7 +15,9 @@ type Result struct {
 	Growth        int64  // bytes that the file became longer
 	How           string // how the edit was made, for people
 
-	Lost []string // what the system did not permit a copy to have: "owner", names of extended attributes
+	// What the system did not permit to keep: "owner" and names of extended
+	// attributes of a copy, "modification time" of a file of somebody else.
+	Lost []string
 }
 
 // EditPath edits the ELF file at path in place: the inode, the mode, the
@@ -61,7 +63,8 @@ func EditFile(f *os.File, e Edit) (Result, error) {
 	if err != nil || p.Empty() {
 		return res, err
 	}
-	return res, applyTo(f, p)
+	res.Lost, err = applyTo(f, p)
+	return res, err
 }
 
 func always(e Edit) func(*File) (Edit, error) {

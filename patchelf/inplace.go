@@ -51,7 +51,7 @@ func (i inPlace) edit() (Result, error) {
 			return Result{}, err
 		}
 	}
-	if err := i.apply(f, p, res.Before); err != nil {
+	if res.Lost, err = i.apply(f, p, res.Before); err != nil {
 		return Result{}, fmt.Errorf("edit %s: %w", i.name, err)
 	}
 	return res, nil
@@ -59,33 +59,39 @@ func (i inPlace) edit() (Result, error) {
 
 // applyWritable is apply for a plan that is not older than the file.
 func applyWritable(f *os.File, p *Plan, open func(flag int) (*os.File, error), flags int) error {
-	return inPlace{open: open, flags: flags}.apply(f, p, nil)
+	_, err := inPlace{open: open, flags: flags}.apply(f, p, nil)
+	return err
 }
 
 // apply opens for writing what is open for reading as f, and applies p. before,
 // unless nil, is what the file said when it was planned for. What a write takes
-// from a file, setuid bits and capabilities, is given back.
-func (i inPlace) apply(f *os.File, p *Plan, before *manifest.ELF) (err error) {
+// from a file, setuid bits and capabilities, is given back. It returns what the
+// system does not permit to keep.
+func (i inPlace) apply(f *os.File, p *Plan, before *manifest.ELF) (lost []string, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	caps := capabilityOf(f)
-	if caps != nil && !maySetCapability() {
-		return refuse("it has capabilities, which an edit in place would take from it and only root could give back")
+	if caps != nil && !effective(unix.CAP_SETFCAP) {
+		return nil, refuse("it has capabilities, which an edit in place would take from it and only root could give back")
+	}
+	if !mayRestoreMode(info) {
+		return nil, refuse("it has setuid or setgid bits, which an edit in place would take from it and only its owner could give back")
 	}
 	w, err := i.openWritable(f, info)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if err := lock(w); err != nil {
-		return err
+		return nil, err
 	}
 	if err := i.unchanged(w, info, before); err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(applyTo(w, p), restore(w, info, caps))
+	lost, err = applyTo(w, p)
+	return lost, errors.Join(err, restore(w, info, caps))
 }
 
 // openWritable opens the file for reading and writing. One whose mode forbids
@@ -152,24 +158,25 @@ func lock(f *os.File) error {
 }
 
 // applyTo applies p to an open file under a lock, looks at the result, and
-// restores the modification time. Where that fails, the file is put back.
-func applyTo(f *os.File, p *Plan) error {
+// restores the modification time, as far as that is permitted: who may write
+// to a file need not own it. Where the edit fails, the file is put back.
+func applyTo(f *os.File, p *Plan) (lost []string, err error) {
 	fd := int(f.Fd())
 	if err := lock(f); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = unix.Flock(fd, unix.LOCK_UN) }()
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if info.Size() != p.before {
-		return errChanged
+		return nil, errChanged
 	}
 	err = p.Apply(f)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
-		return err // before its first write
+		return nil, err // before its first write
 	}
 	if err == nil {
 		err = landed(f, p)
@@ -177,7 +184,11 @@ func applyTo(f *os.File, p *Plan) error {
 	if err != nil {
 		err = errors.Join(err, p.undo(f))
 	}
-	return errors.Join(err, keepTime(fd, info))
+	kept := keepTime(fd, info)
+	if errors.Is(kept, fs.ErrPermission) {
+		return []string{"modification time"}, err
+	}
+	return nil, errors.Join(err, kept)
 }
 
 // undo puts back what was there before Apply.

@@ -170,8 +170,12 @@ func permitted(f *File, pl *planner) []span {
 		{f.strOff, f.strOff + f.strSize},
 	}
 	if i := f.segment(elf.PT_INTERP); i >= 0 {
-		at := f.phdrs[i].off
-		out = append(out, span{at, at + uint64(len(f.Interp)+1)})
+		s := &f.phdrs[i]
+		end := s.off + uint64(len(f.Interp)+1)
+		if pl.interpOwn(end, s) {
+			end = s.end()
+		}
+		out = append(out, span{s.off, end})
 	}
 	for i := range pl.verns {
 		out = append(out, span{pl.verns[i].off, pl.verns[i].off + 16})

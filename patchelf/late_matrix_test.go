@@ -1,6 +1,9 @@
 package patchelf
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // lateShapes are the ways in which tools leave a program-header table at the
 // end of a file.
@@ -40,7 +43,11 @@ func TestLateMatrix(t *testing.T) {
 }
 
 func lateTasks(t *testing.T, l linkage, shape late) {
-	x := newSubject(t, shape.apply(t, l.make(t)), l.lib())
+	b := shape.apply(t, l.make(t))
+	if !loaderFinds(parsed(t, b), 4096) {
+		return // it is broken before the edit
+	}
+	x := newSubject(t, b, l.lib())
 	x.mayRefuse = shape.slack == 0 || shape.tail > 0
 	x.loose = true // strippers break such files, edited or not
 	for _, k := range tasks(t) {
@@ -52,4 +59,30 @@ func lateTasks(t *testing.T, l linkage, shape late) {
 		}
 	}
 	x.tools(t)
+}
+
+// TestMovedHeadersAreFound: where the program headers of a library move, its
+// loader finds them. glibc looks for them by whole pages: on a page that an
+// earlier segment ends on, it would take that segment's bss for them, and
+// exceptions could not be thrown through the library.
+func TestMovedHeadersAreFound(t *testing.T) {
+	deps := dependencies(t)
+	for _, l := range linkages(true) {
+		if l.cc != "gcc" || l.kind != "lib" || l.option.name != "nosections" && l.option.name != "bare" {
+			continue
+		}
+		t.Run(l.name(), func(t *testing.T) {
+			x := newSubject(t, crowd(t, put(t, "crowded", l.make(t))), true)
+			e := Edit{RunPath: ptr(strings.Repeat(longPath+":", 40) + deps)}
+			before := x.bytes(t)
+			res := mustEdit(t, x.path, e)
+			t.Log(res.How)
+			for _, broken := range held(before, x.bytes(t), e) {
+				t.Errorf("%s: %s", res.How, broken)
+			}
+			if code, out := runs(t, x.path, true); code != 46 {
+				t.Errorf("%s: exit %d: %s", res.How, code, out)
+			}
+		})
+	}
 }

@@ -132,7 +132,7 @@ func linkages(all bool) []linkage {
 				if pair[1] == "gold" && option.name == "noseparate" {
 					continue // it does not know the flag, and does not separate
 				}
-				if all || (i+k+o)%4 == 0 {
+				if all || (i+k+o)%5 == 0 {
 					out = append(out, linkage{pair[0], pair[1], kind, option})
 				}
 			}

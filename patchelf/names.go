@@ -147,6 +147,18 @@ func (p *planner) wipe(base uint64, dead []span) {
 	}
 }
 
+// crowded tells whether so many entries change that they do so at once, in a
+// copy, rather than one by one.
+func (p *planner) crowded(items []item) bool {
+	n := max(0, len(p.f.dyns)-len(items))
+	for i, it := range items {
+		if i >= len(p.f.dyns) || it.d != p.f.dyns[i] {
+			n++
+		}
+	}
+	return n > maxWrites/4
+}
+
 // splits tells whether items cannot replace the dynamic section by writes of
 // which each leaves a file that loads: where it spans two pages, and both
 // libraries and the versions of them change.
@@ -154,5 +166,5 @@ func (p *planner) splits(items []item) bool {
 	if !p.crosses(p.f.dynOff, p.f.dynOff+uint64(len(p.dyns)*p.f.dynSize())) {
 		return false
 	}
-	return p.vernMoves || p.lost() > 0 && p.lost() == len(p.verns)
+	return p.crowded(items) || p.vernMoves || p.lost() > 0 && p.lost() == len(p.verns)
 }

@@ -35,7 +35,10 @@ func (p *planner) phdrBlob() blob {
 func (p *planner) home(off, vaddr, page, highest uint64) (uint64, uint64, error) {
 	if p.f.segment(elf.PT_INTERP) < 0 {
 		p.note("program headers moved to the end")
-		return off, vaddr, nil
+		// glibc takes them to be where the first PT_LOAD maps their offset, with
+		// the whole pages of its ends: no other may reach into their page.
+		at := max(off, up(p.lastImage(), min(page, maxPage)))
+		return at, vaddr - off%page + at%page, nil
 	}
 	delta, ok := firstDelta(p.f.phdrs)
 	if ok && delta%page == 0 && highest >= delta {
@@ -50,6 +53,20 @@ func (p *planner) home(off, vaddr, page, highest uint64) (uint64, uint64, error)
 	}
 	p.note("program headers moved to the end, where kernels before 5.18 do not find them")
 	return off, vaddr, nil
+}
+
+// maxPage is the largest page that Linux has on any machine.
+const maxPage = 64 << 10
+
+// lastImage is the end of the file image of the last PT_LOAD in the file.
+func (p *planner) lastImage() uint64 {
+	end := uint64(0)
+	for i := range p.f.phdrs {
+		if s := &p.f.phdrs[i]; s.load() {
+			end = max(end, s.end())
+		}
+	}
+	return end
 }
 
 // firstDelta is what address and offset of the first PT_LOAD differ by.

@@ -73,7 +73,7 @@ func (p *planner) collectRefs(items []item) *refs {
 			stays[it.from] = true
 		}
 	}
-	r := &refs{bits: make([]uint64, f.strSize/64+1), size: f.strSize, known: true}
+	r := &refs{bits: make([]uint64, f.strSize/64+1), size: f.strSize, known: !p.overrun()}
 	r.add(0)
 	for i, d := range f.dyns {
 		if refersTo(elf.DynTag(d.tag)) && (stays[i] || !nameTag(d)) {
@@ -87,6 +87,27 @@ func (p *planner) collectRefs(items []item) *refs {
 		}
 	}
 	return r
+}
+
+// overrun tells whether DT_STRSZ claims bytes of something else, too.
+func (p *planner) overrun() bool {
+	f := p.f
+	for _, d := range f.dyns {
+		if t := elf.DynTag(d.tag); isAddress(t) && t != elf.DT_STRTAB && d.val > f.strAddr && d.val-f.strAddr < f.strSize {
+			return true
+		}
+	}
+	return p.owned(f.strOff, f.strOff+f.strSize, func(o *owner) bool {
+		switch o.kind {
+		case ownLoad:
+			return true
+		case ownSection:
+			return p.was[o.index].addr == f.strAddr
+		case ownSegment:
+			return elf.ProgType(f.phdrs[o.index].kind) == elf.PT_GNU_RELRO
+		}
+		return false
+	})
 }
 
 // refersTo tells whether the value of a tag is, or may be, an offset in the

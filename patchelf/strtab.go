@@ -16,7 +16,8 @@ type strtab struct {
 	off       uint64 // of the table in the file: where its pages are
 	refs      *refs  // of what does not change, and of what was placed
 	changing  []change
-	copied    bool // the table gets a new place: what is in it stays as it is
+	marked    *refs // what changing refers to, once it is asked for
+	copied    bool  // the table gets a new place: what is in it stays as it is
 
 	fresh    []span // written where no string was
 	over     []over
@@ -133,7 +134,7 @@ func (t *strtab) ownSlot(need, own uint64, id int) (end uint64, ok bool) {
 	}
 	_, hi := t.bounds(own)
 	size, room := uint64(len(t.data)), hi
-	for room < size && t.data[room] == 0 {
+	for room < min(size, own+need) && t.data[room] == 0 {
 		if _, used := t.lastRef(room, room+1); used {
 			break
 		}
@@ -166,14 +167,16 @@ func (t *strtab) gap(need uint64) (uint64, bool) {
 		for n < need && at+n < uint64(len(t.data)) && t.data[at+n] == 0 {
 			n++
 		}
+		if n < need {
+			from = at + n
+			continue
+		}
 		last, used := t.lastRef(at, at+n)
 		switch {
-		case n == need && !used:
+		case !used:
 			return at, true
-		case n == need:
-			from = last
 		default:
-			from = at + n
+			from = last
 		}
 	}
 	return 0, false
@@ -183,12 +186,22 @@ func (t *strtab) gap(need uint64) (uint64, bool) {
 // is going to change: until it has, it counts.
 func (t *strtab) lastRef(lo, hi uint64) (uint64, bool) {
 	last, used := t.refs.last(lo, hi)
-	for _, c := range t.changing {
-		if c.at >= lo && c.at < hi && (!used || c.at > last) {
-			last, used = c.at, true
-		}
+	if at, changes := t.busy().last(lo, hi); changes && (!used || at > last) {
+		return at, true
 	}
 	return last, used
+}
+
+// busy is the set of what changing refers to.
+func (t *strtab) busy() *refs {
+	if t.marked == nil {
+		size := uint64(len(t.old))
+		t.marked = &refs{bits: make([]uint64, size/64+1), size: size}
+		for _, c := range t.changing {
+			t.marked.add(c.at)
+		}
+	}
+	return t.marked
 }
 
 // tail is where a string is appended: over the spare NULs at the end.
@@ -207,11 +220,12 @@ func (t *strtab) tail() uint64 {
 // made. They are cleared: what is no longer said shall not be found, and there
 // is room for what is said next.
 func (t *strtab) dead() []span {
-	spans := t.leftover
+	spans, seen := t.leftover, map[uint64]bool{}
 	for _, c := range t.changing {
-		if c.at == 0 || c.at >= uint64(len(t.old)) || !t.refs.known {
+		if seen[c.at] || c.at == 0 || c.at >= uint64(len(t.old)) || !t.refs.known {
 			continue
 		}
+		seen[c.at] = true
 		if lo, hi := t.bounds(c.at); !t.refs.any(lo, c.at) {
 			spans = append(spans, span{c.at, hi})
 		}

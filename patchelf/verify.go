@@ -75,7 +75,7 @@ func sameFlags(f, g *File, w *wanted) error {
 	switch {
 	case is != was|w.flags1:
 		return refuse("the result would have the DT_FLAGS_1 %#x", is)
-	case w.debug && !debug:
+	case w.keeps && !debug:
 		return refuse("the result would have no DT_DEBUG")
 	case w.stack != nil && (!stated || stack != *w.stack), w.stack == nil && (stack != hadStack || stated != hadStated):
 		return refuse("the result would have another PT_GNU_STACK")
@@ -134,13 +134,14 @@ func between(f, g, h *File) string {
 	path, _ := h.Path()
 	old, _ := f.Path()
 	now, _ := g.Path()
-	for _, s := range h.Needed {
-		if !slices.Contains(f.Needed, s) && !slices.Contains(g.Needed, s) {
+	was, will, is := setOf(f.Needed), setOf(g.Needed), setOf(h.Needed)
+	for s := range is {
+		if !was[s] && !will[s] {
 			return "DT_NEEDED"
 		}
 	}
-	for _, s := range f.Needed {
-		if slices.Contains(g.Needed, s) && !slices.Contains(h.Needed, s) {
+	for s := range was {
+		if will[s] && !is[s] {
 			return "DT_NEEDED"
 		}
 	}
@@ -153,4 +154,12 @@ func between(f, g, h *File) string {
 		return "interpreter"
 	}
 	return ""
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, s := range names {
+		set[s] = true
+	}
+	return set
 }

@@ -25,6 +25,8 @@ type wanted struct {
 
 	flags1 uint64 // bits that DT_FLAGS_1 lacks
 	debug  bool   // DT_DEBUG is to be added
+	traced bool   // DT_DEBUG is to be there
+	keeps  bool   // DT_DEBUG is asked for, and is not to make way
 	stack  *bool  // the stack becomes executable, or not; nil leaves it
 
 	moveHeaders bool // the program headers may go where old kernels do not find them
@@ -82,9 +84,9 @@ func (f *File) wantFlags(e Edit, w *wanted) {
 	if flags, _ := f.dynValue(elf.DT_FLAGS_1); e.NoDefaultLib {
 		w.flags1 = uint64(elf.DF_1_NODEFLIB) &^ flags
 	}
-	if _, ok := f.dynValue(elf.DT_DEBUG); e.DebugTag && !ok {
-		w.debug = true
-	}
+	_, ok := f.dynValue(elf.DT_DEBUG)
+	w.traced, w.debug = e.DebugTag, e.DebugTag && !ok
+	w.keeps = e.DebugTag
 }
 
 // maxNames bounds the names that one edit adds.

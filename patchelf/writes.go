@@ -15,6 +15,10 @@ import (
 // is there, and what is old is not wiped before nothing refers to it.
 type step int
 
+// maxWrites bounds the writes of a plan: the file is checked after each. No
+// file that a linker made needs a tenth of them.
+const maxWrites = 1 << 10
+
 const (
 	stepTail     step = iota // content that nothing refers to yet
 	stepBorrow               // a new segment, over an entry that loaders can do without
@@ -58,6 +62,9 @@ func (p *planner) finish() ([]write, error) {
 		if err := p.moveSymbols(m); err != nil {
 			return nil, err
 		}
+	}
+	if len(p.writes) > maxWrites {
+		return nil, refuse("it would take %d writes: too many entries change in its dynamic section or its versions", len(p.writes))
 	}
 	slices.SortStableFunc(p.writes, func(a, b write) int { return cmp.Compare(a.step, b.step) })
 	for i := range p.writes {

@@ -42,7 +42,7 @@ func (a *app) patchelfCmd() *cobra.Command {
 			return nil
 		},
 	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { a.patchelfHelp() })
+	c.SetHelpFunc(func(*cobra.Command, []string) { fmt.Fprint(a.stdout, patchelfHelpText()) })
 	return c
 }
 
@@ -63,11 +63,9 @@ func (a *app) patchelf(args []string) {
 	case err != nil:
 		r.fail("", err)
 	case flags.helpMe:
-		a.patchelfHelp()
-		return
+		r.say(patchelfHelpText())
 	case flags.versionAsk:
-		fmt.Fprintf(a.stdout, "patchelf %s (flags of; rocm-nightly %s)\n", patchelfVersion, version().Version)
-		return
+		r.say(fmt.Sprintf("patchelf %s (flags of; rocm-nightly %s)\n", patchelfVersion, version().Version))
 	default:
 		r.files()
 	}
@@ -85,15 +83,17 @@ func (a *app) patchelfSyntax() {
 	fmt.Fprint(a.stderr, "  FILENAME...\n")
 }
 
-func (a *app) patchelfHelp() {
-	fmt.Fprintf(a.stdout, "%s\n\nUsage:\n  rocm-nightly patchelf FLAG... FILE...\n\nFlags:\n", patchelfLong)
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+func patchelfHelpText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage:\n  rocm-nightly patchelf FLAG... FILE...\n\nFlags:\n", patchelfLong)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, flag := range patchelfFlagTable {
 		names := strings.ReplaceAll(flag.names, " ", ", ")
 		fmt.Fprintf(w, "  %s\t%s\n", strings.TrimSpace(names+" "+flag.values), flag.help)
 	}
 	w.Flush()
-	fmt.Fprintf(a.stdout, "\nNot supported: %s\n", strings.Join(patchelfLacks, ", "))
+	fmt.Fprintf(&b, "\nNot supported: %s\n", strings.Join(patchelfLacks, ", "))
+	return b.String()
 }
 
 // patchelfRun is one run over its files.
@@ -102,6 +102,14 @@ type patchelfRun struct {
 	*patchelfFlags
 	done   []*patchelfFile
 	failed error
+	text   string // that was asked for, for the JSON form
+}
+
+// say prints a text, unless there is JSON to come.
+func (r *patchelfRun) say(text string) {
+	if r.text = text; !r.patchelfFlags.json {
+		fmt.Fprint(r.stdout, text)
+	}
 }
 
 // patchelfFile is what became of one file.
@@ -127,14 +135,16 @@ type patchelfReport struct {
 	Schema int             `json:"schema"`
 	Files  []*patchelfFile `json:"files"`
 	Error  string          `json:"error,omitempty"`
+	Detail string          `json:"detail,omitempty"`
 	Hint   string          `json:"hint,omitempty"`
+	Text   string          `json:"text,omitempty"` // of --help or --version
 	Exit   int             `json:"exit"`
 }
 
 func (r *patchelfRun) report() patchelfReport {
-	rep := patchelfReport{Schema: 1, Files: r.done, Exit: r.code}
+	rep := patchelfReport{Schema: 1, Files: r.done, Text: r.text, Exit: r.code}
 	if r.failed != nil {
-		rep.Error, rep.Hint = r.failed.Error(), patchelfHint(r.failed)
+		rep.Error, rep.Detail, rep.Hint = r.failed.Error(), patchelfDetail(r.failed), patchelfHint(r.failed)
 	}
 	if rep.Files == nil {
 		rep.Files = []*patchelfFile{}
@@ -169,6 +179,9 @@ func (r *patchelfRun) fail(name string, err error) {
 	if name != "" && !strings.Contains(err.Error(), "'"+name+"'") {
 		fmt.Fprintf(r.stderr, "  file: %s\n", printable(name))
 	}
+	if detail := patchelfDetail(err); detail != "" {
+		fmt.Fprintf(r.stderr, "  detail: %s\n", printable(detail))
+	}
 	if hint := patchelfHint(err); hint != "" {
 		fmt.Fprintf(r.stderr, "  hint: %s\n", hint)
 	}
@@ -200,7 +213,8 @@ func (r *patchelfRun) open(name string) (*os.File, int64, error) {
 		return nil, 0, &saidError{text: fmt.Sprintf("reading '%s': Is a directory", name), err: errors.New("is a directory")}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("reading '%s': not a regular file", name)
+		// To patchelf it is a file without content.
+		return nil, 0, &saidError{text: errNoHeader.Error(), detail: "not a regular file", err: errNoHeader}
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
 )
@@ -247,7 +248,7 @@ func (r *patchelfRun) apply(name string, out *patchelfFile) error {
 	}
 	out.Changed, out.How, out.Written, out.Growth = res.Changed, res.How, res.Written, res.Growth
 	for _, what := range res.Lost {
-		r.warn(out, "the copy is without its "+what+", which the system does not permit to keep")
+		r.warn(out, "it has lost its "+what+", which the system does not permit to keep")
 	}
 	r.debugf("%s: %s, %d bytes written, %d longer", name, res.How, res.Written, res.Growth)
 	return nil
@@ -274,15 +275,19 @@ func (r *patchelfRun) write(real string, edit func(*patchelf.File) (patchelf.Edi
 	if err := patchelf.RemoveStale(real); err != nil && !errors.Is(err, os.ErrPermission) {
 		return patchelf.Result{}, err
 	}
+	used := false
 	res, err := patchelf.EditPathFunc(real, edit, func(f *os.File, _ *patchelf.Plan) error {
-		if used, err := patchelf.InUse(f); err == nil && used {
-			r.warn(out, "it is in use: processes that map it see the new bytes; --atomic leaves them the old file")
-		}
+		used, _ = patchelf.InUse(f) // what cannot be found out is not told
 		return nil
 	})
+	if err == nil && used {
+		r.warn(out, "it is in use: processes that map it see the new bytes; --atomic leaves them the old file")
+	}
 	if err == nil && res.Changed && r.touch {
-		now := time.Now()
-		err = os.Chtimes(real, now, now)
+		// Whoever may write may do that: to any other time, only the owner.
+		now := unix.Timespec{Nsec: unix.UTIME_NOW}
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, real, []unix.Timespec{now, now}, 0)
+		res.Lost = nil
 	}
 	return res, err
 }
@@ -302,23 +307,24 @@ func (r *patchelfRun) target(name string) (string, error) {
 	return filepath.EvalSymlinks(name)
 }
 
-// outputName is the file that is written. A link to a device or a pipe, such
-// as /dev/stdout, is written through.
+// outputName is the file that is written. A link to a device or a pipe, or to
+// an open file, such as /dev/stdout, is written through.
 func (r *patchelfRun) outputName() (string, error) {
 	info, err := os.Lstat(r.output)
 	if err != nil || info.Mode()&os.ModeSymlink == 0 {
 		return r.output, nil // what is wrong with it shows when it is written
 	}
-	to, err := os.Stat(r.output)
 	switch {
-	case err == nil && to.Mode()&(os.ModeDevice|os.ModeNamedPipe) != 0:
+	case patchelf.Streams(r.output):
 		return r.output, nil
 	case !r.follow:
-		return "", errIsLink
-	case err != nil:
-		return "", err
+		return "", errOutputLink
 	}
-	return filepath.EvalSymlinks(r.output)
+	name, err := filepath.EvalSymlinks(r.output)
+	if err != nil {
+		return "", &saidError{text: "open: " + systemText(err), err: err}
+	}
+	return name, nil
 }
 
 func sameFile(a, b string) (bool, error) {

@@ -15,10 +15,7 @@ import (
 // look: what it was doing, the file, and the C library's text.
 func peerError(doing, name string, err error) error {
 	text := systemText(err)
-	if name != "" {
-		doing = fmt.Sprintf("%s '%s'", doing, name)
-	}
-	return &saidError{text: doing + ": " + text, err: err}
+	return &saidError{text: fmt.Sprintf("%s '%s': %s", doing, name, text), err: err}
 }
 
 // systemText is strerror(3): Go's texts, but for the capital.
@@ -33,8 +30,9 @@ func systemText(err error) string {
 
 // saidError is an error in other words.
 type saidError struct {
-	text string
-	err  error
+	text   string
+	detail string // what those words leave out
+	err    error
 }
 
 func (e *saidError) Error() string { return e.text }
@@ -47,6 +45,7 @@ var (
 	errNoDynamic  = errors.New("cannot find section '.dynamic'. The input file is most likely statically linked")
 	errNoInterp   = errors.New("cannot find section '.interp'. The input file is most likely statically linked")
 	errIsLink     = errors.New("it is a symbolic link")
+	errOutputLink = fmt.Errorf("--output: %w", errIsLink)
 	errNoHeader   = errors.New("missing ELF header")
 	errNotProgram = errors.New("not an ELF executable")
 )
@@ -65,17 +64,17 @@ func readError(err error, size int64) error {
 		return err
 	}
 	said := map[string]string{
-		"ELF header":      "missing ELF header",
-		"EI_VERSION":      "unsupported ELF version",
-		"EI_CLASS":        "ELF executable is not 32 or 64 bit",
-		"e_phentsize":     "program headers have wrong size",
-		"program headers": "program header table out of bounds",
-		"e_phnum":         "program header table out of bounds",
+		"ELF header":  "missing ELF header",
+		"EI_VERSION":  "unsupported ELF version",
+		"EI_CLASS":    "ELF executable is not 32 or 64 bit",
+		"e_phentsize": "program headers have wrong size",
+		"e_phoff":     "program header table out of bounds",
+		"e_phnum":     "program header table out of bounds",
 	}[bad.Field]
 	if said == "" {
 		return err
 	}
-	return &saidError{text: said + " (" + err.Error() + ")", err: err}
+	return &saidError{text: said, detail: err.Error(), err: err}
 }
 
 // writeError puts an error of an edit into patchelf's words, where it has
@@ -87,9 +86,18 @@ func writeError(err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &path) && (path.Op == "open" || path.Op == "openat"):
-		return peerError("open", "", err)
+		return &saidError{text: "open: " + systemText(err), err: err}
 	}
 	return err
+}
+
+// patchelfDetail is what the words of patchelf leave out of an error.
+func patchelfDetail(err error) string {
+	var said *saidError
+	if errors.As(err, &said) {
+		return said.detail
+	}
+	return ""
 }
 
 // patchelfHint says what to try.
@@ -101,7 +109,7 @@ func patchelfHint(err error) string {
 	case errors.Is(err, syscall.ETXTBSY):
 		return "it is running: --atomic edits a copy and renames it"
 	case errors.Is(err, errIsLink):
-		return "--follow edits the file that it leads to"
+		return "--follow takes the file that it leads to"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "free some space, then run it again; the file is as it was"
 	case strings.Contains(err.Error(), "hard links"):

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -149,8 +151,18 @@ func patchelfFlagsByName() map[string]patchelfFlag {
 // order, a value in an argument of its own, and nothing abbreviated. Where
 // patchelf takes a flag that it does not know for a file, this is an error;
 // behind -- all are files.
+//
+// Where it ends early, at an error or a question for the version, a --json
+// behind that counts too: whoever asks for JSON gets it.
 func parsePatchelf(args []string) (*patchelfFlags, error) {
 	f := &patchelfFlags{}
+	rest, err := f.parse(args)
+	f.json = f.json || slices.Contains(rest, "--json")
+	return f, err
+}
+
+// parse returns the arguments that it has not looked at.
+func (f *patchelfFlags) parse(args []string) (rest []string, err error) {
 	by := patchelfFlagsByName()
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -161,28 +173,25 @@ func parsePatchelf(args []string) (*patchelfFlags, error) {
 		flag, known := by[arg]
 		switch {
 		case !known && len(arg) > 1 && arg[0] == '-':
-			return f, unknownPatchelf(arg, by)
+			return args[i+1:], unknownPatchelf(arg, by)
 		case !known:
 			f.files = append(f.files, arg)
 			continue
 		}
 		n := len(strings.Fields(flag.values))
 		if len(args)-i-1 < n {
-			return f, patchelfUsage("missing argument" + strings.Repeat("(s)", n-1))
+			return nil, patchelfUsage("missing argument" + strings.Repeat("(s)", n-1))
 		}
 		v, err := f.values(flag, args[i+1:i+1+n])
-		if err != nil {
-			return f, err
-		}
 		i += n
-		if err := flag.set(f, v); err != nil {
-			return f, err
+		if err == nil {
+			err = flag.set(f, v)
 		}
-		if f.helpMe || f.versionAsk {
-			return f, nil
+		if err != nil || f.helpMe || f.versionAsk {
+			return args[i+1:], err
 		}
 	}
-	return f, f.check()
+	return nil, f.check()
 }
 
 func unknownPatchelf(arg string, by map[string]patchelfFlag) error {
@@ -244,6 +253,8 @@ func (f *patchelfFlags) check() error {
 		return patchelfUsage("missing filename")
 	case f.output != "" && len(f.files) != 1:
 		return patchelfUsage("--output option only allowed with single input file")
+	case f.json && isStandardOutput(f.output):
+		return usage(errors.New("--json and --output would both write to standard output"))
 	case f.setPath != nil && f.addPath != nil:
 		return patchelfUsage("--set-rpath option not allowed with --add-rpath")
 	}
@@ -251,6 +262,10 @@ func (f *patchelfFlags) check() error {
 	f.only([]bool{f.shrinkPath, f.removePath, f.setPath != nil, f.addPath != nil}, "--shrink-rpath", "--remove-rpath", "--set-rpath", "--add-rpath")
 	f.only([]bool{f.printStack, f.clearStack, f.xStack}, "--print-execstack", "--clear-execstack", "--set-execstack")
 	return nil
+}
+
+func isStandardOutput(name string) bool {
+	return slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, name)
 }
 
 // only notes the flags that another one makes idle.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -65,11 +66,26 @@ func TestParsePatchelfRefuses(t *testing.T) {
 		"a --nonsense":                   "--nonsense",
 		"a -x":                           "-x",
 		"a --set-rpath=/x":               "the next argument",
+		"a --json --output /dev/stdout":  "--json and --output would both write",
 		"a --print":                      "unknown flag: --print ",
 	} {
 		var bad *usageError
 		if _, err := parsePatchelf(strings.Split(args, " ")); !errors.As(err, &bad) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// Whoever asks for JSON gets it, whatever is wrong with the rest.
+func TestPatchelfAlwaysJSON(t *testing.T) {
+	for _, args := range []string{
+		"--json", "--json --nonsense a", "--nonsense --json a", "--page-size 0 --json a", "--set-rpath @/does/not/exist a --json",
+		"--json --set-rpath", "--json missing", "--version --json", "--json --version", "--json --help", "--json --output /dev/stdout a",
+	} {
+		s := ours(t.TempDir(), strings.Fields(args)...)
+		var rep patchelfReport
+		if err := json.Unmarshal([]byte(s.out), &rep); err != nil || rep.Schema != 1 || rep.Exit != s.code {
+			t.Errorf("%s: %v: %+v", args, err, s)
 		}
 	}
 }

@@ -86,10 +86,20 @@ func peers(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	whole, err := os.ReadFile(dir + "/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int{"head": 60, "headers": 300} { // truncated
+		if err := os.WriteFile(filepath.Join(dir, name), whole[:size], 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return dir
 }
 
-var peerFiles = []string{"runpath", "rpath", "exec", "plain", "lib.so", "bare.so", "static", "part.o", "runpath.debug", "text", "empty", "long", "missing", "one"}
+var peerFiles = []string{"runpath", "rpath", "exec", "plain", "lib.so", "bare.so", "static", "part.o", "runpath.debug", "text", "empty", "long", "missing", "one",
+	"head", "headers", "missing/of/it", "text/of/it"}
 
 // peerFlags are the command lines that are compared, each on every file, with
 // the reason where a difference is meant.
@@ -148,8 +158,21 @@ var crashes = map[string]string{"runpath.debug": "a separate debug file is left 
 func TestPatchelfPeer(t *testing.T) {
 	dir := peers(t)
 	t.Run("like", func(t *testing.T) { likePatchelf(t, dir) })
+	t.Run("names", likeForNames)
 	t.Run("unlike", func(t *testing.T) { unlikePatchelf(t, dir) })
 	t.Run("newer", func(t *testing.T) { likeNewerPatchelf(t, dir) })
+}
+
+// likeForNames compares what is said of names that are no files.
+func likeForNames(t *testing.T) {
+	for _, name := range []string{"", "/dev/null", "/proc/self/fd/99"} {
+		for _, flag := range []string{"--print-rpath", "--remove-rpath"} {
+			their, our := theirs("", flag, name), ours("", flag, name)
+			if our.code != their.code || our.out != their.out || firstLine(our.errors) != firstLine(their.errors) {
+				t.Errorf("%s %q: here %+v, there %+v", flag, name, our, their)
+			}
+		}
+	}
 }
 
 // likePatchelf runs both side by side: exit code, standard output, the
