@@ -122,3 +122,20 @@ func TestTwoOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// TestDebugTagStays: a library's DT_DEBUG makes way for other entries, but not
+// where it is asked for.
+func TestDebugTagStays(t *testing.T) {
+	b := odd{entries: []oddEntry{{tag: elf.DT_NEEDED, name: "libone.so"}, {tag: elf.DT_DEBUG}}}.bytes()
+	for _, asked := range []bool{true, false} {
+		e := Edit{DebugTag: asked, AddNeeded: []string{"a", "b", "c", "d"}}
+		p, err := mustParse(t, b).Plan(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, is := p.After().dynValue(elf.DT_DEBUG); is != asked {
+			t.Errorf("asked for: %v, there: %v (%v)", asked, is, p)
+		}
+		checkPlan(t, mustParse(t, b), p, e, b)
+	}
+}

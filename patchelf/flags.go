@@ -21,9 +21,6 @@ func (w *wanted) debugItems(items []item) []item {
 		items[i].keep = w.keeps
 	}
 	if !w.debug {
-		if i := lastItem(items, elf.DT_DEBUG); i >= 0 && w.traced {
-			items[i].keep = true // it makes no room for others
-		}
 		return items
 	}
 	return append(items, item{d: dyn{uint64(elf.DT_DEBUG), 0}, from: -1, keep: true})

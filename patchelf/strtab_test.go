@@ -53,7 +53,7 @@ func TestChangingStringsAreInUse(t *testing.T) {
 	if a == 1 || b == 1 || a == b || string(s.data[1:7]) != "libfoo" {
 		t.Errorf("%d, %d: %q", a, b, s.data)
 	}
-	if dead := s.dead(); len(dead) != 3 {
+	if dead := s.dead(); len(dead) != 2 {
 		t.Errorf("%v", dead)
 	}
 }

@@ -25,7 +25,6 @@ type wanted struct {
 
 	flags1 uint64 // bits that DT_FLAGS_1 lacks
 	debug  bool   // DT_DEBUG is to be added
-	traced bool   // DT_DEBUG is to be there
 	keeps  bool   // DT_DEBUG is asked for, and is not to make way
 	stack  *bool  // the stack becomes executable, or not; nil leaves it
 
@@ -85,8 +84,7 @@ func (f *File) wantFlags(e Edit, w *wanted) {
 		w.flags1 = uint64(elf.DF_1_NODEFLIB) &^ flags
 	}
 	_, ok := f.dynValue(elf.DT_DEBUG)
-	w.traced, w.debug = e.DebugTag, e.DebugTag && !ok
-	w.keeps = e.DebugTag
+	w.keeps, w.debug = e.DebugTag, e.DebugTag && !ok
 }
 
 // maxNames bounds the names that one edit adds.
