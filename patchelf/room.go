@@ -78,7 +78,7 @@ func (p *planner) makeRoom(lo, hi uint64, blobs []blob) ([]blob, bool, error) {
 		if at >= hi || g.lo < at || g.lo-at >= 16 {
 			continue
 		}
-		if !p.padding(at, g.lo) || !p.movable(g) {
+		if !p.padding(at, g.lo) || !p.movable(g) || !p.portable(g) {
 			break
 		}
 		taken = append(taken, g)
@@ -118,6 +118,34 @@ func (p *planner) padding(lo, hi uint64) bool {
 	}
 	n, err := p.zeros(lo, hi-lo)
 	return err == nil && n == hi-lo
+}
+
+// noteOwners are those whose notes mean the same at another address. Others,
+// such as crashpad's, may hold distances from where they are.
+var noteOwners = []string{"GNU\x00", "Go\x00\x00", "FDO\x00", "Android\x00", "FreeBSD\x00", "NetBSD\x00", "OpenBSD\x00", "DragonFly\x00", "LLVM\x00"}
+
+// portable tells whether notes may move: the interpreter and tables may.
+func (p *planner) portable(g group) bool {
+	if g.interp || g.tag != 0 {
+		return true
+	}
+	b, err := p.f.read("note", g.lo, g.hi-g.lo)
+	if err != nil {
+		return false
+	}
+	for len(b) >= 12 {
+		name, desc := uint64(p.f.order.Uint32(b)), uint64(p.f.order.Uint32(b[4:]))
+		if name == 0 && desc == 0 {
+			b = b[4:] // padding
+			continue
+		}
+		if name > uint64(len(b)-12) || !slices.Contains(noteOwners, string(b[12:12+name])) {
+			return false
+		}
+		end := 12 + up(name, 4) + up(desc, 4)
+		b = b[min(end, uint64(len(b))):]
+	}
+	return true
 }
 
 // movable tells whether everything that owns bytes of g lies wholly in it and

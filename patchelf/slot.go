@@ -86,7 +86,7 @@ func (p *planner) slack(lo, hi uint64) bool {
 	if lo == uint64(p.size) && lo == uint64(p.f.size) {
 		return p.slackAtEnd(lo, hi)
 	}
-	if hi > uint64(p.f.size) {
+	if hi > uint64(p.f.size) || hi > p.lastOwned() && p.noPayload() != nil {
 		return false
 	}
 	inTable := false

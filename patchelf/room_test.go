@@ -1,0 +1,35 @@
+package patchelf
+
+import (
+	"encoding/binary"
+	"testing"
+)
+
+// TestOnlyKnownNotesMove: what a note of somebody unknown means may depend on
+// where it is.
+func TestOnlyKnownNotesMove(t *testing.T) {
+	note := func(owner string, desc int) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, uint32(len(owner)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(desc))
+		b = append(binary.LittleEndian.AppendUint32(b, 1), owner...)
+		return append(b, make([]byte, up(uint64(len(b)+desc), 4)-uint64(len(b)))...)
+	}
+	gnu, crashpad := note("GNU\x00", 20), note("Crashpad\x00", 8)
+	for what, tt := range map[string]struct {
+		notes []byte
+		moves bool
+	}{
+		"GNU": {gnu, true}, "two": {append(append([]byte{}, gnu...), note("Go\x00\x00", 83)...), true},
+		"another's": {crashpad, false}, "another's behind": {append(append([]byte{}, gnu...), crashpad...), false},
+		"cut off": {note("GNU\x00", 1000)[:40], true}, "a name past the end": {gnu[:14], false},
+	} {
+		b := append(odd{entries: oddEntries}.bytes(), tt.notes...)
+		p, err := newPlanner(mustParse(t, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.portable(group{lo: uint64(len(b) - len(tt.notes)), hi: uint64(len(b))}); got != tt.moves {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
