@@ -58,4 +58,5 @@ for _ in $(seq "$ROUNDS"); do
 done
 
 ./scripts/bench-fetch.sh
+./scripts/bench-patchelf.sh
 "$GO" test -run '^$' -bench . -benchtime 3x -timeout 30m ./... | grep -E '^(Benchmark|pkg:)'
