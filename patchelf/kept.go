@@ -131,6 +131,7 @@ func sameHeader(f, g *File, s, t phdr) bool {
 		}
 		a, errA := f.read("note", s.off, s.filesz)
 		b, errB := g.read("note", t.off, t.filesz)
+		f.rebase(a, t.vaddr-s.vaddr)
 		t.off, t.vaddr, t.paddr = s.off, s.vaddr, s.paddr
 		return s == t && errA == nil && errB == nil && bytes.Equal(a, b)
 	}

@@ -103,7 +103,12 @@ func (p *planner) makeRoom(lo, hi uint64, blobs []blob) ([]blob, bool, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		moves = append(moves, blob{data: b, alignment: g.alignment, place: func(off, addr uint64) error { return p.moveGroup(g, off, addr) }})
+		moves = append(moves, blob{data: b, alignment: g.alignment, place: func(off, addr uint64) error {
+			if !g.interp && g.tag == 0 {
+				p.f.rebase(b, addr-p.addressOf(g.lo))
+			}
+			return p.moveGroup(g, off, addr)
+		}})
 	}
 	return moves, true, nil
 }
@@ -120,9 +125,13 @@ func (p *planner) padding(lo, hi uint64) bool {
 	return err == nil && n == hi-lo
 }
 
-// noteOwners are those whose notes mean the same at another address. Others,
-// such as crashpad's, may hold distances from where they are.
-var noteOwners = []string{"GNU\x00", "Go\x00\x00", "FDO\x00", "Android\x00", "FreeBSD\x00", "NetBSD\x00", "OpenBSD\x00", "DragonFly\x00", "LLVM\x00"}
+// crashpad is the owner of a note that holds the distance from its content to
+// the structure that a crash handler reads (a word, signed).
+const crashpad = "Crashpad\x00"
+
+// noteOwners are those whose notes mean the same at another address, or are
+// rebased. Others may hold distances from where they are.
+var noteOwners = []string{crashpad, "GNU\x00", "Go\x00\x00", "FDO\x00", "Android\x00", "FreeBSD\x00", "NetBSD\x00", "OpenBSD\x00", "DragonFly\x00", "LLVM\x00"}
 
 // portable tells whether notes may move: the interpreter and tables may.
 func (p *planner) portable(g group) bool {
@@ -133,19 +142,43 @@ func (p *planner) portable(g group) bool {
 	if err != nil {
 		return false
 	}
+	return p.f.eachNote(b, func(owner string, _ []byte) bool { return slices.Contains(noteOwners, owner) })
+}
+
+// eachNote calls fn for the owner and the content of each note in b, until it
+// says no or a note does not end in b. It tells whether all were seen.
+func (f *File) eachNote(b []byte, fn func(owner string, desc []byte) bool) bool {
 	for len(b) >= 12 {
-		name, desc := uint64(p.f.order.Uint32(b)), uint64(p.f.order.Uint32(b[4:]))
+		name, desc := uint64(f.order.Uint32(b)), uint64(f.order.Uint32(b[4:]))
 		if name == 0 && desc == 0 {
 			b = b[4:] // padding
 			continue
 		}
-		if name > uint64(len(b)-12) || !slices.Contains(noteOwners, string(b[12:12+name])) {
+		at := 12 + up(name, 4)
+		if at > uint64(len(b)) || desc > uint64(len(b))-at || !fn(string(b[12:12+name]), b[at:at+desc]) {
 			return false
 		}
-		end := 12 + up(name, 4) + up(desc, 4)
-		b = b[min(end, uint64(len(b))):]
+		b = b[min(at+up(desc, 4), uint64(len(b))):]
 	}
 	return true
+}
+
+// rebase corrects the distances in notes that move by delta.
+func (f *File) rebase(b []byte, delta uint64) {
+	f.eachNote(b, func(owner string, desc []byte) bool {
+		if owner == crashpad && len(desc) == f.word() {
+			f.put(desc, f.get(desc)-delta)
+		}
+		return true
+	})
+}
+
+// addressOf is where the byte at off of the file is mapped.
+func (p *planner) addressOf(off uint64) uint64 {
+	if i := p.covering(off, off+1); i >= 0 {
+		return p.phdrs[i].vaddr + off - p.phdrs[i].off
+	}
+	return off
 }
 
 // movable tells whether everything that owns bytes of g lies wholly in it and
