@@ -71,12 +71,9 @@ func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
 	empty := func(name string) error {
 		return fmt.Errorf("repack: --%s is empty: give it a value, or leave it out", name)
 	}
-	for _, name := range []string{
-		"prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "audit-scope", "audit-refuse",
-	} {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			return empty(name)
-		}
+	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "audit-scope", "audit-refuse")
+	if err != nil {
+		return err
 	}
 	switch {
 	case slices.Contains(o.interpreterPath, ""):

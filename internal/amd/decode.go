@@ -44,7 +44,7 @@ func decode(name string, src []byte, whole bool) (*file, error) {
 		f.body = nil
 	}
 	if f.body != nil {
-		ast.Walk(numbersAsWritten{}, f.body)
+		ast.Walk(NumbersAsWritten{}, f.body)
 		if err := f.fill(); err != nil {
 			return nil, err
 		}
@@ -136,12 +136,13 @@ func (f *file) broken(what string) error {
 	return fmt.Errorf("read AMD's data %s: %s; correct the file, or move it away to go on without it", f.name, what)
 }
 
-// numbersAsWritten turns every number with a point into the text that it was
+// NumbersAsWritten turns every number with a point into the text that it was
 // written as: 10.10 is a series and 6.10 a kernel, neither of them 10.1 or
-// 6.1. Nothing in the format is a fraction.
-type numbersAsWritten struct{}
+// 6.1. What is to be a fraction is read from its text.
+type NumbersAsWritten struct{}
 
-func (n numbersAsWritten) Visit(node ast.Node) ast.Visitor {
+// Visit implements ast.Visitor.
+func (n NumbersAsWritten) Visit(node ast.Node) ast.Visitor {
 	switch node := node.(type) {
 	case *ast.MappingValueNode:
 		node.Value = asWritten(node.Value)
@@ -155,7 +156,9 @@ func (n numbersAsWritten) Visit(node ast.Node) ast.Visitor {
 
 func asWritten(node ast.Node) ast.Node {
 	if number, ok := node.(*ast.FloatNode); ok {
-		return ast.String(number.GetToken())
+		text := ast.String(number.GetToken())
+		text.SetPath(number.GetPath())
+		return text
 	}
 	return node
 }

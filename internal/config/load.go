@@ -154,7 +154,7 @@ func Decode(c *Config, name string, src []byte) error {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil // only comments
 	}
-	ast.Walk(asWritten{}, file.Docs[0].Body)
+	ast.Walk(amd.NumbersAsWritten{}, file.Docs[0].Body)
 	channels := c.Channels
 	c.Channels = nil
 	err = yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, c)
@@ -170,32 +170,6 @@ func Decode(c *Config, name string, src []byte) error {
 		}
 	}
 	return c.inherit(name, file.Docs[0].Body)
-}
-
-// asWritten turns every number with a point into the text that it was written
-// as: a series of 7.10 is not one of 7.1, nor 10.0 one of 10. What is to be a
-// fraction is read from its text.
-type asWritten struct{}
-
-func (w asWritten) Visit(node ast.Node) ast.Visitor {
-	switch node := node.(type) {
-	case *ast.MappingValueNode:
-		node.Value = textOf(node.Value)
-	case *ast.SequenceNode:
-		for i, v := range node.Values {
-			node.Values[i] = textOf(v)
-		}
-	}
-	return w
-}
-
-func textOf(node ast.Node) ast.Node {
-	if number, ok := node.(*ast.FloatNode); ok {
-		text := ast.String(number.GetToken())
-		text.SetPath(number.GetPath())
-		return text
-	}
-	return node
 }
 
 // inherit fills what an install's own sections leave out with what the top
