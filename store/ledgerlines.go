@@ -44,6 +44,18 @@ type LedgerEntry struct {
 	FirstSeen    time.Time      `json:"first_seen"`     // set by Append if zero
 }
 
+// Pin is the pin that e is a line of.
+func (e LedgerEntry) Pin() (release.Pin, error) {
+	n, err := release.ParseName(e.Name)
+	if err != nil {
+		return release.Pin{}, fmt.Errorf("read the ledger: %w", err)
+	}
+	return release.Pin{Digest: e.Digest, Size: e.Size, ETag: e.ETag, Release: release.Release{
+		Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, Platform: n.Platform,
+		Tests: n.Tests, Variant: n.Variant, Archive: n.Archive, URL: e.URL, MTime: e.MTime,
+	}}, nil
+}
+
 // NewLedgerEntry returns the line of pin; lastModified is the server's, zero
 // if it sent none.
 func NewLedgerEntry(pin release.Pin, lastModified time.Time) LedgerEntry {

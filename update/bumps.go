@@ -185,13 +185,9 @@ func (r *run) ledgerPin(channel, name string, digest release.Digest) *release.Pi
 		return nil
 	}
 	for _, e := range slices.Backward(entries) {
-		n, err := release.ParseName(e.Name)
-		if e.Digest != digest || err != nil {
-			continue
+		if pin, err := e.Pin(); err == nil && e.Digest == digest {
+			return &pin
 		}
-		return &release.Pin{Digest: digest, Size: e.Size, ETag: e.ETag, Release: release.Release{
-			Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, Platform: n.Platform, Variant: n.Variant, Archive: n.Archive, URL: e.URL, MTime: e.MTime,
-		}}
 	}
 	return nil
 }

@@ -80,11 +80,11 @@ func (t *task) suspect(g *store.Generation) *suspect {
 		}
 	}
 	last := s.known[len(s.known)-1]
-	v, err := release.ParseVersion(last.Version)
+	pin, err := last.Pin()
 	if err != nil {
 		return nil
 	}
-	s.rel = release.Release{Channel: last.Channel, Name: last.Name, Family: last.Family, Version: v, URL: last.URL, MTime: last.MTime, Size: last.Size}
+	s.rel = pin.Release
 	if t.l == nil {
 		return s
 	}

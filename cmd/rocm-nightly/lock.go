@@ -136,13 +136,11 @@ func lockPin(sl *store.Slot, ledger *store.Ledger) (lockfile.Pin, error) {
 		if string(e.Digest) != m.Digest || e.Channel != sl.Channel() {
 			continue
 		}
-		n, err := release.ParseName(e.Name)
+		pin, err := e.Pin()
 		if err != nil {
 			return lockfile.Pin{}, err
 		}
-		return lockfile.FromPin(sl.Target(), release.Pin{Digest: e.Digest, Size: e.Size, Release: release.Release{
-			Channel: e.Channel, Name: e.Name, Family: e.Family, Version: n.Version, URL: e.URL, MTime: e.MTime,
-		}}), nil
+		return lockfile.FromPin(sl.Target(), pin), nil
 	}
 	return lockfile.Pin{}, fmt.Errorf("the ledger does not know %s with %s, so its address is not known", m.Name, release.Digest(m.Digest))
 }
