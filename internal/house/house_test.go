@@ -56,7 +56,8 @@ var arrows = map[string][]string{
 	"store":            {},
 	"bump":             {},
 	"fetch":            {},
-	"unpack":           {},
+	"unpack":           {"unpack/pgunzip"},
+	"unpack/pgunzip":   {},
 	"patchelf":         {},
 
 	"internal/release":       {},

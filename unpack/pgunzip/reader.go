@@ -1,0 +1,130 @@
+package pgunzip
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+)
+
+// Options says how to decompress. The zero Options is right for all.
+type Options struct {
+	// Workers is how many goroutines decode ahead of the reader. 1: none, all is
+	// done within Read. 0: as many as there are processors if these are at
+	// least four, else 1, since decoding ahead takes about half as much
+	// processor time again.
+	Workers int
+}
+
+// leastParallel is the number of processors from which on it pays to decode
+// ahead.
+const leastParallel = 4
+
+// maxWorkers bounds memory.
+const maxWorkers = 64
+
+func (o Options) workers() int {
+	n := o.Workers
+	if n <= 0 {
+		if n = runtime.GOMAXPROCS(0); n < leastParallel {
+			n = 1
+		}
+	}
+	return min(n, maxWorkers)
+}
+
+// Reader decompresses gzip. It is not safe for concurrent use.
+type Reader struct {
+	ctx    context.Context
+	engine engine
+	ready  []byte // to be read
+	taken  int64
+	err    error
+}
+
+// engine is what decodes.
+type engine interface {
+	// next returns the bytes that follow and how much input they came from,
+	// in all. They are valid until the next call. At least one byte comes
+	// with a nil error.
+	next() (p []byte, taken int64, err error)
+	close()
+}
+
+// NewReader returns a Reader of the gzip stream that r yields. With one worker r
+// is read within Read, else by a goroutine of its own.
+func NewReader(ctx context.Context, r io.Reader, o Options) *Reader {
+	z := &Reader{ctx: ctx}
+	if n := o.workers(); n > 1 {
+		z.engine = newParallel(ctx, r, n)
+	} else {
+		z.engine = newSerial(ctx, r)
+	}
+	return z
+}
+
+// Read implements io.Reader. Bytes and an error never come together.
+func (z *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := z.more(); err != nil {
+		return 0, err
+	}
+	n := copy(p, z.ready)
+	z.ready = z.ready[n:]
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo.
+func (z *Reader) WriteTo(w io.Writer) (int64, error) {
+	var total int64
+	for {
+		err := z.more()
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+		n, err := w.Write(z.ready)
+		total += int64(n)
+		z.ready = z.ready[n:]
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// more makes sure that something is ready.
+func (z *Reader) more() error {
+	if len(z.ready) > 0 {
+		return nil
+	}
+	if z.err == nil {
+		z.err = z.ctx.Err()
+	}
+	if z.err != nil {
+		return z.err
+	}
+	z.ready, z.taken, z.err = z.engine.next()
+	return z.err
+}
+
+// Taken returns how many bytes of the input what has been read came from, and
+// at most a few chunks more.
+func (z *Reader) Taken() int64 { return z.taken }
+
+// errClosed is what Read says after Close.
+var errClosed = errors.New("pgunzip: the reader is closed")
+
+// Close ends the work. It waits for goroutines, and so for a Read of the source
+// that is under way: a source that can hang should stop when the context ends.
+func (z *Reader) Close() error {
+	z.ready = nil
+	if z.err == nil {
+		z.err = errClosed
+	}
+	z.engine.close()
+	return nil
+}
