@@ -40,9 +40,10 @@ type parallel struct {
 	tasks  []*task
 
 	// Of the goroutine that calls next:
-	m    member
-	cur  *item
-	part int
+	m     member
+	cur   *item
+	part  int
+	taken int64
 }
 
 // piece is a part of the source.
@@ -129,13 +130,13 @@ func (e *parallel) next() ([]byte, int64, error) {
 			p := e.cur.parts[e.part]
 			e.part++
 			if len(p) > 0 {
-				return p, e.cur.taken, nil
+				return p, e.taken, nil
 			}
 			continue
 		}
 		e.recycle()
 		if err := e.receive(); err != nil {
-			return nil, 0, err
+			return nil, e.taken, err
 		}
 	}
 }
@@ -160,6 +161,7 @@ func (e *parallel) receive() error {
 	case <-e.ctx.Done():
 		return e.ctx.Err()
 	}
+	e.taken = it.taken
 	if it.err != nil {
 		return it.err
 	}

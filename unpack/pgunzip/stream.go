@@ -1,6 +1,7 @@
 package pgunzip
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -99,7 +100,7 @@ func (s *stream) header(eof bool) (stop, error) {
 	}
 	n := headerLen(in)
 	switch {
-	case n < 0 && s.where == nextHeader && in[0] != magic[0]:
+	case n < 0 && s.where == nextHeader && !bytes.HasPrefix(in, magic[:2]):
 		return 0, ErrTrailing
 	case n < 0:
 		return 0, ErrHeader
