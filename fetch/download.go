@@ -58,7 +58,13 @@ type Download struct {
 // ends. One download uses a spool at a time. A file:// release is read from
 // where it is, and needs no spool.
 func (c *Client) Download(ctx context.Context, rel release.Release, spool string) (*Download, error) {
-	d, err := c.begin(ctx, rel, spool)
+	return c.DownloadIf(ctx, rel, spool, nil)
+}
+
+// DownloadIf is Download, unless allow, which is told what it will take of the
+// disk before anything of it is changed, returns an error; then that is its own.
+func (c *Client) DownloadIf(ctx context.Context, rel release.Release, spool string, allow func(Ahead) error) (*Download, error) {
+	d, err := c.begin(ctx, rel, spool, allow)
 	if err != nil {
 		return nil, fmt.Errorf("download %s: %w", rel.Name, withHint(err))
 	}
@@ -97,13 +103,13 @@ func (c *Client) look(ctx context.Context, name string, u *url.URL) (*object, er
 	return o, f.Close()
 }
 
-func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*Download, error) {
+func (c *Client) begin(ctx context.Context, rel release.Release, dir string, allow func(Ahead) error) (*Download, error) {
 	u, err := c.parseURL(rel.URL)
 	if err != nil {
 		return nil, err
 	}
 	if isFile(u) {
-		return c.beginLocal(ctx, rel.Name, u)
+		return c.beginLocal(ctx, rel.Name, u, allow)
 	}
 	sp, err := openSpool(dir)
 	if err != nil {
@@ -113,6 +119,13 @@ func (c *Client) begin(ctx context.Context, rel release.Release, dir string) (*D
 	if err != nil {
 		sp.close()
 		return nil, err
+	}
+	if allow != nil {
+		if err := allow(sp.ahead(o)); err != nil {
+			_ = os.Remove(sp.dir) // if nothing is in it
+			sp.close()
+			return nil, err
+		}
 	}
 	kept, err := sp.prepare(o, c.segmentSize(o.size))
 	if err != nil {
@@ -273,6 +286,16 @@ func (d *Download) ETag() string { return d.object.etag }
 
 // LastModified returns what the server said, in UTC, or the zero time.
 func (d *Download) LastModified() time.Time { return d.object.lastModified() }
+
+// Left returns how many bytes are still to be written to the spool.
+func (d *Download) Left() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.local != nil {
+		return 0
+	}
+	return d.object.size - d.done
+}
 
 // Resumed returns how many bytes an earlier run had left on disk.
 func (d *Download) Resumed() int64 { return d.resumed }

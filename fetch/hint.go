@@ -62,6 +62,8 @@ func hint(err error) string {
 	switch {
 	case noSpace(err):
 		return "free some space and run it again"
+	case errors.Is(err, syscall.EFBIG):
+		return "files may not be so large here: raise the limit (ulimit -f), or use another file system"
 	case isA[*ChangedError](err):
 		return "run it again to fetch the new file from the start"
 	case isA[*NotArchiveError](err):

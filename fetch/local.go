@@ -57,10 +57,15 @@ func openLocal(name string, u *url.URL) (*os.File, *object, error) {
 }
 
 // beginLocal is begin for a file:// release.
-func (c *Client) beginLocal(ctx context.Context, name string, u *url.URL) (*Download, error) {
+func (c *Client) beginLocal(ctx context.Context, name string, u *url.URL, allow func(Ahead) error) (*Download, error) {
 	f, o, err := openLocal(name, u)
 	if err != nil {
 		return nil, err
+	}
+	if allow != nil {
+		if err := allow(Ahead{Size: o.size, Local: true}); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
 	}
 	info, err := f.Stat()
 	if err != nil {

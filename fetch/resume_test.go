@@ -88,7 +88,12 @@ func TestResume(t *testing.T) {
 				if c.resumed > 0 {
 					o.SegmentSize = 1000
 				}
-			}).Download(t.Context(), o.release(), dir)
+			}).DownloadIf(t.Context(), o.release(), dir, func(a Ahead) error {
+				if a.Kept != c.resumed || a.Size != int64(len(o.data)) {
+					t.Errorf("before: %+v, want %d kept", a, c.resumed)
+				}
+				return nil
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

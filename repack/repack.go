@@ -151,10 +151,10 @@ func (s *source) Read(p []byte) (int, error) {
 // explain says which file system could not be written to. What the source
 // reports of its own is about another place.
 func (s *source) explain(err error, dir string) error {
-	if s.err != nil {
+	if s.err != nil && errors.Is(err, s.err) {
 		return err
 	}
-	for _, full := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS} {
+	for _, full := range []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EFBIG, unix.EIO} {
 		if errors.Is(err, full) {
 			return fmt.Errorf("write on the file system of %s: %w", dir, err)
 		}

@@ -13,6 +13,14 @@ import (
 // stagingRE is the exact form of a staging's name: rand.Text's is base32.
 var stagingRE = regexp.MustCompile(`^\.rocm-nightly-repack-[A-Z2-7]{26}$`)
 
+// Sweep removes what dead runs for dir have left beside it, as Run does before
+// it begins: for whoever has to know what is free before that.
+func Sweep(dir string) {
+	if abs, err := filepath.Abs(dir); err == nil {
+		sweep(filepath.Dir(abs), filepath.Base(abs))
+	}
+}
+
 // sweep removes the stagings for base in parent whose owners are dead. It is a
 // courtesy: what cannot be looked at or removed is left, and never in the way.
 func sweep(parent, base string) {

@@ -123,18 +123,18 @@ func (r *run) beside(ctx context.Context, rel release.Release) ([]release.Expect
 	return expect, err
 }
 
-// download begins to download rel. Where the lock names an address from which
+// download begins to download rel, if allow lets it. Where the lock names an address from which
 // AMD has deleted it, a mirror among the indexes may have it still.
-func (r *run) download(ctx context.Context, rel release.Release) (*fetch.Download, release.Release, error) {
+func (r *run) download(ctx context.Context, rel release.Release, allow func(fetch.Ahead) error) (*fetch.Download, release.Release, error) {
 	c, err := r.client()
 	if err != nil {
 		return nil, rel, err
 	}
 	spool := r.o.Store.SpoolDir(rel.Channel, rel.Name)
-	dl, err := c.Download(ctx, rel, spool)
+	dl, err := c.DownloadIf(ctx, rel, spool, allow)
 	if other, ok := r.elsewhere(ctx, rel, err); ok {
 		rel = other
-		dl, err = c.Download(ctx, rel, spool)
+		dl, err = c.DownloadIf(ctx, rel, spool, allow)
 	}
 	return dl, rel, err
 }

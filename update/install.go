@@ -24,6 +24,9 @@ type task struct {
 	by   *word             // the lock that chose rel, or nil
 	l    *fetch.Listing    // nil if no index was asked
 	from *store.Generation // nil if none
+
+	est    *estimate // what the tarball will become, once it was asked
+	warned bool      // that there may not be enough room
 }
 
 // install brings one install up to date.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -52,7 +53,7 @@ func (t *task) make(ctx context.Context) (err error) {
 // fetch makes a generation of the tarball; nil with --no-install.
 func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, err error) {
 	t.say("download", "downloading "+t.rel.Name)
-	dl, rel, err := t.r.download(ctx, t.rel)
+	dl, rel, err := t.r.download(ctx, t.rel, t.allow(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +79,15 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*st
 	expect = append(expect, beside...)
 	o := t.options()
 	o.Expect, o.Checked = expect, dl.Checked
+	// What was free when the download began may be gone.
+	if err := t.room(ctx, "downloading and unpacking it", func() *Room { return t.ahead(diskspace.Arriving(dl.Left()), dl.Size()) }); err != nil {
+		return nil, err
+	}
 	src := &sourceReader{Reader: dl}
 	return t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
 		res, err := repack.Into(ctx, src, dir, o)
 		if err != nil {
-			return res, t.failed(ctx, err, dl, src)
+			return res, t.failed(ctx, t.onDisk(err), dl, src)
 		}
 		t.verified(res, expect, dl, rec)
 		return res, t.remember(ctx, dl)

@@ -74,12 +74,17 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 	default:
 		t.out.Message = t.planMake() + over
 	}
+	space := ""
+	if gen == nil {
+		space = t.planRoom(ctx)
+	}
 	if t.r.planned[t.rel.URL] == "" {
 		t.r.planned[t.rel.URL] = t.out.Install
 	}
 	if t.out.Changed {
 		t.out.Message += t.planPrune(gen) + t.planLink()
 	}
+	t.out.Message += space
 	return nil
 }
 

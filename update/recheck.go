@@ -172,7 +172,7 @@ func knownBad(rel release.Release, refused *store.Refusal) error {
 
 // confirm downloads a known release and compares its digest with the ledger's.
 func (t *task) confirm(ctx context.Context, s *suspect, obj fetch.Object) (err error) {
-	dl, rel, err := t.r.download(ctx, s.rel)
+	dl, rel, err := t.r.download(ctx, s.rel, t.allowSpool(ctx, t.r.o.Store.SpoolDir(s.rel.Channel, s.rel.Name)))
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type Outcome struct {
 	Stale    *Stale          `json:"stale,omitempty"`   // the index has not moved for too long
 	Expires  string          `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active, if it is near
 	Locked   string          `json:"locked,omitempty"`  // the lock that named the release
+	Space    *Room           `json:"space,omitempty"`   // what it takes, or would take, of the disk, if it was looked at
 
 	Err error `json:"-"`
 

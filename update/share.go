@@ -28,6 +28,9 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 	if err := disagree(t.rel.Name, append(expect, release.Expectation{Digest: pin.Digest, Source: ledgerKind})); err != nil {
 		return nil, err
 	}
+	if err := t.room(ctx, "sharing the files of "+from.Dir, func() *Room { return t.cloned(from) }); err != nil {
+		return nil, err
+	}
 	t.say("share", fmt.Sprintf("making it of the files of %s, which came of the same tarball", from.Dir))
 	gen, err := t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
 		o := t.options()
@@ -37,7 +40,7 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 			return res, t.refuse(ctx, err)
 		}
 		if err != nil {
-			return res, err
+			return res, t.onDisk(err)
 		}
 		v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: []string{"the files of " + from.Dir}}
 		t.out.Verified, rec.Verified, rec.ETag, rec.Recipe = v, v, pin.ETag, res.Manifest.Recipe

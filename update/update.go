@@ -13,6 +13,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -73,9 +74,10 @@ type Options struct {
 	NoBump         bool
 	AcceptNewBytes bool // take new bytes under a known name
 
-	GFX    *gfx.Table // what is known of targets; nil: what is built in
-	Sys    fs.FS      // /sys, for auto; nil: the machine's
-	Kernel string     // the release of the running kernel; "": unknown
+	GFX    *gfx.Table                                // what is known of targets; nil: what is built in
+	Sys    fs.FS                                     // /sys, for auto; nil: the machine's
+	Kernel string                                    // the release of the running kernel; "": unknown
+	Space  func(dir string) (diskspace.Space, error) // what is free where dir is, or would be; nil: diskspace.Statfs
 	Now    func() time.Time
 	Log    *slog.Logger
 	Event  func(Event)

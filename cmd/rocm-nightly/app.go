@@ -42,6 +42,7 @@ type app struct {
 	code    int  // what the verb exits with, unless it fails otherwise
 	cfg     *config.Config
 	read    []string // files that cfg was read from
+	warned  bool     // it was said that there may not be enough room
 }
 
 // run runs the command line and returns the exit code.

@@ -100,7 +100,9 @@ func hint(err error) string {
 	case errors.As(err, &mismatch) && exitCode(err) == update.ExitNewBytes:
 		return "one name has had two contents: ask AMD's issue tracker, compare with what others have seen, and take neither until it is clear"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "free some space, or work on another file system (--root, --prefix or -o), then run it again; what was in use is untouched"
+		return "free some space or inodes (df -h, df -i), or work on another file system (--root, --prefix or -o), then run it again; what was in use is untouched"
+	case errors.Is(err, syscall.EFBIG):
+		return "files may not be so large here: raise the limit (ulimit -f), or work on another file system (--root, --prefix or -o)"
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is read-only: work on another one (--root, --prefix or -o)"
 	case errors.Is(err, fs.ErrPermission):

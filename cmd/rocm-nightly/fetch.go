@@ -273,7 +273,13 @@ func (j *fetchJob) download(ctx context.Context, to destination, expect []releas
 	if err != nil {
 		return err
 	}
-	dl, err := j.found.Client.Download(ctx, j.found.Release, s.dir)
+	allow := j.a.fetchRoom(s.dir, to.stream)
+	dl, err := j.found.Client.DownloadIf(ctx, j.found.Release, s.dir, func(ahead fetch.Ahead) error {
+		if !to.stream && !ahead.Local { // the spool is ours, and so is what a run that died has left
+			_ = os.Remove(s.dir + ".out")
+		}
+		return allow(ahead)
+	})
 	if err != nil {
 		return errors.Join(err, s.end(!hopeless(err)))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -108,6 +109,14 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	p := a.newProgress(a.stderr)
 	ro.Event = func(e repack.Event) {
 		p.event(update.Event{Install: filepath.Base(o.prefix), Stage: e.Stage, Done: e.Done})
+	}
+	var rest diskspace.Need
+	if in.left != nil { // what was free when the download began may be gone
+		rest = diskspace.Arriving(in.left())
+	}
+	if err := a.repackRoom(o.prefix, in.name, rest, in.size); err != nil {
+		p.close()
+		return in.close(fmt.Errorf("repack into %s: %w", o.prefix, err))
 	}
 	res, err := repack.Run(ctx, in, o.prefix, ro)
 	p.close()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -26,13 +27,15 @@ type source struct {
 	close   func(error) error
 	expect  []release.Expectation // by files beside it
 	checked func() []string       // what was checked on the way, once it has ended; nil: nothing
+	size    int64                 // bytes, 0 if not known
+	left    func() int64          // bytes that are still to be written to the disk; nil: none
 }
 
 // openSource opens a file, a URL or standard input.
 func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix string) (*source, error) {
 	if src == "-" {
 		in, stop := interruptible(ctx, a.stdin)
-		return &source{Reader: in, close: func(err error) error { stop(); return err }}, nil
+		return &source{Reader: in, size: restOf(a.stdin), close: func(err error) error { stop(); return err }}, nil
 	}
 	if u, err := url.Parse(src); err == nil && (u.Scheme == "https" || u.Scheme == "http" || u.Scheme == "file") {
 		return a.openURL(ctx, cfg, u, prefix)
@@ -41,7 +44,7 @@ func (a *app) openSource(ctx context.Context, cfg *config.Config, src, prefix st
 	if err != nil {
 		return nil, fmt.Errorf("repack: %w", err)
 	}
-	return &source{Reader: f, name: filepath.Base(src), close: func(err error) error { return errors.Join(err, f.Close()) }}, nil
+	return &source{Reader: f, name: filepath.Base(src), size: restOf(f), close: func(err error) error { return errors.Join(err, f.Close()) }}, nil
 }
 
 // openURL downloads into a spool beside the prefix. What an interrupted run
@@ -57,17 +60,37 @@ func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefi
 	}
 	name := path.Base(u.Path)
 	rel := release.Release{Name: name, URL: u.String()}
-	dl, err := client.Download(ctx, rel, s.dir)
+	dl, err := client.DownloadIf(ctx, rel, s.dir, func(ahead fetch.Ahead) error {
+		return a.repackRoom(prefix, name, diskspace.Incompressible(ahead.Bytes()), ahead.Size)
+	})
 	if err != nil {
 		return nil, errors.Join(err, s.end(!hopeless(err)))
 	}
-	in := &source{Reader: dl, name: name, checked: dl.Checked, close: func(err error) error {
+	in := &source{Reader: dl, name: name, checked: dl.Checked, size: dl.Size(), left: dl.Left, close: func(err error) error {
 		return errors.Join(err, dl.Close(), s.end(unfinished(err)))
 	}}
 	if in.expect, err = a.beside(ctx, client, rel); err != nil {
 		return nil, in.close(err)
 	}
 	return in, nil
+}
+
+// restOf returns how much of a regular file is still to be read, in bytes; 0 of
+// anything else, of which nobody knows.
+func restOf(r io.Reader) int64 {
+	f, ok := r.(*os.File)
+	if !ok {
+		return 0
+	}
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return 0
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	return max(0, fi.Size()-at)
 }
 
 // beside asks for the digest files beside a tarball.

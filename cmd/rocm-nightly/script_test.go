@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
-// Scripts have five commands of their own:
+// Scripts have five commands of their own, and the condition [smallfs]:
 //
 //	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
 //	serve                              serve $WORK/amd; $URL is the index
@@ -34,6 +35,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Setup:               setupScript,
+		Condition:           scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"night":    nights.night,
 			"serve":    serveNights,
@@ -44,6 +46,23 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// scriptCondition knows [smallfs]: a file system can be mounted in a namespace
+// of one's own.
+func scriptCondition(cond string) (bool, error) {
+	if cond != "smallfs" {
+		return false, fmt.Errorf("unknown condition %q", cond)
+	}
+	return exec.Command("unshare", unshareFlags(), "mount", "-t", "tmpfs", "none", "/mnt").Run() == nil, nil
+}
+
+// unshareFlags are those with which this user may mount.
+func unshareFlags() string {
+	if os.Geteuid() == 0 {
+		return "-m"
+	}
+	return "-rm"
+}
+
 func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	env.Setenv("HOME", home)
@@ -51,6 +70,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
 	env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	env.Setenv("UNSHARE", unshareFlags())
 	env.Setenv("ROCM_NIGHTLY_CONFIG", filepath.Join(env.WorkDir, "config.yaml"))
 	env.Setenv("ROOT", filepath.Join(env.WorkDir, "root"))
 	env.Setenv("SLOT", filepath.Join(env.WorkDir, "root/slots/nightly-gfx1151"))

@@ -56,7 +56,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f := c.Flags()
 	f.StringArrayVar(&o.arch, "arch", nil, "a GPU `target`, family or product in place of the config's installs; may be given again")
 	f.StringVar(&o.version, "version", "", "take this `version` and no other")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and what it takes of the disk, and do nothing")
 	f.BoolVar(&o.noInstall, "no-install", false, "verify, repack and audit for the pins' sake, but install nothing")
 	f.BoolVar(&o.noBump, "no-bump", false, "leave the repositories alone")
 	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")

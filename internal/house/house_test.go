@@ -65,14 +65,16 @@ var arrows = map[string][]string{
 	"internal/gfx":           {},
 	"internal/lockfile":      {},
 	"internal/manifest":      {},
+	"internal/diskspace":     {},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
+	"internal/smallfs":       {}, // for tests
 	"internal/house":         {},
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
