@@ -27,10 +27,11 @@ func unfit(format string, args ...any) error {
 // Clone makes in dir, which must be an empty directory, what Into would make
 // there with the same options from the tarball that the prefix from was made of
 // with LayoutRoot: every file, link, mode, time and line of the manifest is the
-// same. The options may differ from those of from in nothing that shapes the
-// bytes of the tree: Target, FinalPrefix, Release and the audit are free. Of
-// the tarball nothing is needed; o.Expect is compared with the digest that from
-// has on record.
+// same; but times are those of from, where a store may have put an equal file
+// of an older prefix in the place of one. The options may differ from those of
+// from in nothing that shapes the bytes of the tree: Target, FinalPrefix,
+// Release and the audit are free. Of the tarball nothing is needed; o.Expect is
+// compared with the digest that from has on record.
 //
 // The content of the tree is shared as o.Dedup says. With hard links a file of
 // both prefixes is one inode: it is read-only, and nothing here writes to it,

@@ -51,7 +51,8 @@ type Options struct {
 	Baseline func(context.Context) (*audit.Report, error) // findings that are known already; nil: none
 	Event    func(Event)
 
-	// What follows is for Clone alone.
+	// What follows is for Clone alone. Who keeps several prefixes may take Dedup
+	// for what it does with those, too.
 	Dedup  string // auto (default): reflink, else hard link, else copy; reflink, hardlink: that, else copy; off: copy
 	Verify bool   // hash every file that is taken over, and not only as many as fit a small budget
 }

@@ -48,6 +48,11 @@ var linux = means{
 	perPrefix: wrap.PerPrefix,
 }
 
+// PerPrefix reports whether a file of a prefix, by its path there, is of that
+// prefix alone: a later step writes to it, so that it must share its content
+// with no other.
+func PerPrefix(path string) bool { return wrap.PerPrefix(strings.TrimPrefix(path, treeDir+"/")) }
+
 // chunkSize is the size of one read and write. A chunk of zeros is not
 // written: what was a hole in the unpacked file is one again.
 const chunkSize = 1 << 20

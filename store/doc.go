@@ -9,8 +9,8 @@
 //	ROOT/spool/CHANNEL/FILENAME/
 //	ROOT/{ledger.jsonl, run.lock}
 //
-// The order in which an update uses it is LockRun, Stage, Commit, Activate,
-// Prune. It promises, each in a test of the same name:
+// The order in which an update uses it is LockRun, Stage, Reuse, Commit,
+// Activate, Prune. It promises, each in a test of the same name:
 //
 //   - CurrentIsAlwaysComplete: once something was activated, current leads to
 //     a whole generation at every instant, to readers and after kill -9 alike.
@@ -41,9 +41,18 @@
 //     courtesy; where it is damaged, it is asked again.
 //   - LinkTouchesOnlyItsOwn: /opt/rocm is set where nothing is or a link of
 //     ours; anything else is left and described.
+//   - ReuseSecondNightCostsTheChangedBytes: equal files of a staged tree and of
+//     older generations share their content, by reflink or by hard link. No
+//     donor is believed: it is compared by the kernel or hashed again, and what
+//     is damaged, foreign or writable is left.
+//   - ReuseLeavesNothingAfterAKill: sharing only reads older generations, and
+//     whatever ends it, they, current and what is staged stay whole.
+//   - PruneLeavesSharedFilesAlone: a generation that goes changes nothing of
+//     those that share files with it.
 //   - UmaskIsIgnored: what root installs everybody can read.
 //
 // It does not promise to find out who runs programs of a generation that is
-// neither active nor the one before: those may be pruned under them. Links
-// between generations and repair of changed files are not its work either.
+// neither active nor the one before: those may be pruned under them. Repair of
+// changed files is not its work either: who writes to a hard-linked file as root
+// changes it in every generation that has it.
 package store

@@ -64,6 +64,14 @@ func install(ctx context.Context, slot *store.Slot, version string) error {
 	if err := os.WriteFile(filepath.Join(staging.Dir(), "hello"), []byte(version), 0o444); err != nil {
 		return err
 	}
+	donors, err := staging.Donors()
+	if err != nil {
+		return err
+	}
+	// Here files.jsonl would tell which files are equal to those of donors.
+	if _, err := staging.Reuse(ctx, donors, store.ReuseOptions{}); err != nil {
+		return err
+	}
 	generation, err := staging.Commit(version)
 	if err != nil {
 		return err

@@ -158,6 +158,26 @@ func (sl *Slot) Generations() ([]Generation, error) {
 	return gens, nil
 }
 
+// Generation returns what version names: a generation, or a version, of which
+// the newest revision is meant. Otherwise the error is a *GenerationError. It
+// takes no lock.
+func (sl *Slot) Generation(version string) (*Generation, error) {
+	if sl.err != nil {
+		return nil, sl.err
+	}
+	v, err := sl.look()
+	if err != nil {
+		return nil, fmt.Errorf("find %s in %s: %w", version, sl.Name(), err)
+	}
+	name, err := sl.find(v, version)
+	if err != nil {
+		return nil, err
+	}
+	g := sl.generation(name, v.state)
+	g.Active = name == v.current
+	return &g, nil
+}
+
 // generation describes one that is on disk.
 func (sl *Slot) generation(name string, st *State) Generation {
 	g := Generation{Name: name, Dir: sl.path(generationsName, name)}

@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "install":
 		fmt.Fprintln(os.Stderr, installForever(root))
+	case "reuse":
+		fmt.Fprintln(os.Stderr, reuseForever(root))
 	case "lock":
 		fmt.Fprintln(os.Stderr, holdRunLock(root))
 	}

@@ -117,6 +117,9 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if err != nil || t.r.o.NoInstall {
 		return nil, errors.Join(err, staging.Abort())
 	}
+	if err := t.reuse(ctx, staging, res, rec); err != nil {
+		return nil, errors.Join(err, staging.Abort())
+	}
 	gen, err := staging.Commit(t.rel.Version.String())
 	if errors.Is(err, store.ErrExists) {
 		err = nil

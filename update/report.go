@@ -7,6 +7,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
 // Schema is the version of the report's JSON form.
@@ -39,6 +40,7 @@ type Outcome struct {
 	Changed  bool            `json:"changed"`           // something was, or would be, installed or activated
 	Verified *Verified       `json:"verified"`          // null if nothing was downloaded
 	Audit    *repack.Verdict `json:"audit"`             // null if nothing was audited
+	Reused   *store.Reused   `json:"reused,omitempty"`  // what it shares with the generations before it
 	Bump     []*Bumped       `json:"bump"`              // repositories with a pin of this install
 	Exit     int             `json:"exit"`              // see the package's exit codes
 	Message  string          `json:"message"`           // one line for people
@@ -101,6 +103,7 @@ type Record struct {
 	Generation string         `json:"generation,omitempty"`
 	Verified   *Verified      `json:"verified,omitempty"`
 	Repack     *repack.Result `json:"repack,omitempty"`
+	Reused     *store.Reused  `json:"reused,omitempty"`
 	Audit      *audit.Report  `json:"audit,omitempty"`
 	Recipe     string         `json:"recipe,omitempty"`
 	ETag       string         `json:"etag,omitempty"`

@@ -103,7 +103,7 @@ type Bump struct {
 // Event is progress: of one install, or of none when Install is "".
 type Event struct {
 	Install string
-	Stage   string // list, download, unpack, patch, wrap, audit, activate, bump
+	Stage   string // list, download, unpack, patch, wrap, audit, reuse, activate, bump
 	Done    int64
 	Total   int64
 	Message string // for people; "" for mere progress

@@ -179,7 +179,7 @@ func stageText(stage string) string {
 	switch stage {
 	case "unpack":
 		return "unpacking"
-	case "clone":
+	case "clone", "reuse":
 		return "sharing files"
 	case "patch":
 		return "patching run paths"

@@ -40,6 +40,7 @@ func (a *app) statusCmd() *cobra.Command {
 type statusReport struct {
 	Schema int          `json:"schema"`
 	Root   string       `json:"root"`
+	Sizes  *sizes       `json:"sizes"` // null: they could not be measured in time
 	Slots  []slotStatus `json:"slots"`
 	Links  []linkStatus `json:"links"`
 }
@@ -53,6 +54,8 @@ type slotStatus struct {
 	Stale       *update.Stale      `json:"stale,omitempty"`   // the index has not moved for too long
 	Expires     string             `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active
 	Error       string             `json:"error,omitempty"`   // what is wrong with the slot
+	Bytes       int64              `json:"bytes"`             // content of all generations, as if nothing were shared
+	DiskBytes   *int64             `json:"disk_bytes"`        // what they occupy together; null: not measured
 	Generations []generationStatus `json:"generations"`
 	History     []store.Activation `json:"history,omitempty"`
 	Runs        []runStatus        `json:"runs,omitempty"`
@@ -64,7 +67,11 @@ type generationStatus struct {
 	Active    bool      `json:"active"`
 	Installed time.Time `json:"installed"`
 	Digest    string    `json:"digest"`
-	Bytes     int64     `json:"bytes"`
+	Bytes     int64     `json:"bytes"`      // content of the tree
+	DiskBytes *int64    `json:"disk_bytes"` // what it would occupy alone; null: not measured
+	OwnBytes  *int64    `json:"own_bytes"`  // what no other generation has, and its removal frees; null: not measured
+
+	dir string
 }
 
 type runStatus struct {
@@ -94,6 +101,8 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	rep := statusReport{Schema: 1, Root: cfg.Root, Slots: []slotStatus{}, Links: []linkStatus{}}
+	used := a.usage(ctx, st)
+	rep.Sizes = sizesOf(used)
 	// Where a lock says what to install, what else there is does not matter.
 	look := &lookup{a: a, cfg: cfg, offline: o.offline || cfg.Policy.Lock != "", listings: map[string]*fetch.Listing{}}
 	for _, sl := range slots {
@@ -102,6 +111,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		if err := errors.Join(s.fill(sl), s.past(sl, o.history)); err != nil {
 			s.Error = err.Error()
 		}
+		s.measure(sl, used)
 		s.Newer = look.newer(ctx, st, sl, s.Active)
 		s.Stale = look.stale(ctx, sl, s.Active)
 		s.Expires = expires(cfg, st, sl)
@@ -134,7 +144,7 @@ func (s *slotStatus) fill(sl *store.Slot) error {
 		return err
 	}
 	for _, g := range gens {
-		gs := generationStatus{Name: g.Name, Version: g.Version, Active: g.Active, Installed: g.Installed}
+		gs := generationStatus{dir: g.Dir, Name: g.Name, Version: g.Version, Active: g.Active, Installed: g.Installed}
 		m, merr := g.Manifest()
 		if merr == nil {
 			gs.Digest, gs.Bytes = m.Digest, m.Counts.Bytes
@@ -308,7 +318,7 @@ func (a *app) printStatus(rep statusReport) error {
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for _, s := range rep.Slots {
-		fmt.Fprintf(w, "%s\t%s\n", s.Slot, s.Prefix)
+		fmt.Fprintf(w, "%s\t%s%s\n", s.Slot, s.Prefix, s.sizeText(rep.Sizes))
 		if s.Error != "" {
 			fmt.Fprintf(w, "  ! %s\n", printable(s.Error))
 		}
@@ -326,7 +336,7 @@ func (a *app) printStatus(rep statusReport) error {
 					note += ", AMD keeps it until " + s.Expires
 				}
 			}
-			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, bytesText(g.Bytes), g.Installed.Local().Format("2006-01-02 15:04"), note)
+			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, g.sizeText(rep.Sizes), g.Installed.Local().Format("2006-01-02 15:04"), note)
 		}
 		for _, h := range s.History {
 			fmt.Fprintf(w, "    %s\t%s\t%s\n", h.At.Local().Format("2006-01-02 15:04"), h.Generation, h.Why)

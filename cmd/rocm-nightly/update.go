@@ -231,6 +231,9 @@ func (a *app) printUpdate(rep *update.Report) {
 		if v := out.Verified; v != nil {
 			fmt.Fprintf(a.stdout, "  verified %s (%d bytes) against %s\n", v.SRI, v.Size, strings.Join(v.Against, ", "))
 		}
+		if re := out.Reused; re != nil && re.Files > 0 {
+			fmt.Fprintf(a.stdout, "  shared %s with %s\n", bytesText(re.Bytes), sharedWith(re))
+		}
 		if au := out.Audit; au != nil {
 			fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", au.Fatal, au.Required, au.Warnings)
 		}

@@ -24,7 +24,7 @@ type Config struct {
 	Repack       Repack             `yaml:"repack" json:"repack" jsonschema:"how the tree is made usable"`
 	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
 	Health       Health             `yaml:"health" json:"health" jsonschema:"a command of yours that must succeed before the switch"`
-	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of files between generations of one tarball: auto, reflink, hardlink or off"`
+	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
 	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"how many generations stay"`
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each slot stay"`
 	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`

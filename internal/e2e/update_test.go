@@ -62,10 +62,46 @@ func TestUpdateFromNginx(t *testing.T) {
 
 	do("update").want(t, 0, "installed 10.2.0a20261001 over 10.2.0a20260930", "")
 	active("10.2.0a20261001")
+	costsLittle(t, filepath.Join(slot, "generations"), "10.2.0a20260930", "10.2.0a20261001")
 	do("rollback").want(t, 0, "10.2.0a20260930 is active now", "")
 	active("10.2.0a20260930")
 	do("update").want(t, 0, "was left by rollback", "")
 	active("10.2.0a20260930")
+}
+
+// costsLittle tests that a second night of the corpus, most of which is equal,
+// occupies little beside the first: where hard links are made, by the blocks of
+// the inodes that the first has not.
+func costsLittle(t *testing.T, dir, first, second string) {
+	t.Helper()
+	seen := map[uint64]bool{}
+	blocks := func(name string) (sum int64) {
+		err := filepath.WalkDir(filepath.Join(dir, name), func(p string, _ os.DirEntry, err error) error {
+			var st syscall.Stat_t
+			if err == nil {
+				err = syscall.Lstat(p, &st)
+			}
+			if !seen[st.Ino] {
+				seen[st.Ino] = true
+				sum += st.Blocks * 512
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		t.Fatal(err)
+	}
+	whole, more := blocks(first), blocks(second)
+	t.Logf("the first night occupies %d MiB, the second %d MiB more", whole>>20, more>>20)
+	const ext4, tmpfs = 0xef53, 0x01021994 // which have no reflinks
+	if (fs.Type == ext4 || fs.Type == tmpfs) && more > whole/10 {
+		t.Errorf("the second night occupies %d bytes, the first %d", more, whole)
+	}
 }
 
 // A full disk, while downloading and while unpacking, is a clear error.

@@ -76,7 +76,7 @@ type File struct {
 	Kind   Kind     `json:"kind"`
 	Mode   Mode     `json:"mode,omitempty"`   // permission bits; not for symlinks
 	Size   int64    `json:"size,omitempty"`   // of regular files, bytes, as they are now
-	MTime  int64    `json:"mtime,omitempty"`  // Unix seconds, as the tarball says
+	MTime  int64    `json:"mtime,omitempty"`  // Unix seconds, as the tarball says; of a hard link to an older prefix, as on disk
 	SHA256 string   `json:"sha256,omitempty"` // hex, as the file is now
 	Before string   `json:"before,omitempty"` // hex, as it was in the tarball, if edited since
 	Link   string   `json:"link,omitempty"`   // target of a symlink
@@ -161,22 +161,56 @@ const maxLine = 16 << 20
 // ReadFiles decodes a files.jsonl.
 func ReadFiles(r io.Reader) ([]File, error) {
 	var files []File
+	err := EachFile(r, nil, func(f *File) error {
+		files = append(files, *f)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// EachFile decodes a files.jsonl and gives do one entry after the other, each
+// in memory of its own. An error of do ends it, and is returned as it is. With
+// wanted, lines of another digest than it accepts are passed over unread, which
+// is many times as fast; the digest is hex, and wanted keeps nothing of it.
+func EachFile(r io.Reader, wanted func(digest []byte) bool, do func(*File) error) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for sc.Scan() {
+	for n := 1; sc.Scan(); {
 		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
+			continue
+		}
+		if wanted != nil && !wanted(digestIn(sc.Bytes())) {
+			n++
 			continue
 		}
 		var f File
 		if err := json.Unmarshal(sc.Bytes(), &f); err != nil {
-			return nil, fmt.Errorf("read %s line %d: %w", FilesName, len(files)+1, err)
+			return fmt.Errorf("read %s line %d: %w", FilesName, n, err)
 		}
-		files = append(files, f)
+		if err := do(&f); err != nil {
+			return err
+		}
+		n++
 	}
 	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", FilesName, err)
+		return fmt.Errorf("read %s: %w", FilesName, err)
 	}
-	return files, nil
+	return nil
+}
+
+// digestIn finds the digest in a line as WriteFiles writes it, nil if there is
+// none. In a string of JSON every quote has a backslash, so that no name can
+// look like it.
+func digestIn(line []byte) []byte {
+	_, rest, found := bytes.Cut(line, []byte(`"sha256":"`))
+	if !found {
+		return nil
+	}
+	digest, _, _ := bytes.Cut(rest, []byte(`"`))
+	return digest
 }
 
 // Count sums up files.

@@ -41,6 +41,33 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Lines of other digests are not decoded, whatever their names look like.
+func TestEachFileReadsWhatIsWanted(t *testing.T) {
+	files := []File{
+		{Path: `a","sha256":"aa`, Kind: Regular, SHA256: "bb"}, {Path: "b", Kind: Regular, SHA256: "aa"}, {Path: "c", Kind: Dir}, {Path: "d", Kind: Regular, SHA256: "aa", Before: "cc"},
+	}
+	var buf bytes.Buffer
+	if err := WriteFiles(&buf, files); err != nil {
+		t.Fatal(err)
+	}
+	text := "\n" + buf.String() + `{"sha256":"bb", torn` + "\n"
+	var got []string
+	err := EachFile(strings.NewReader(text), func(digest []byte) bool { return string(digest) == "aa" }, func(f *File) error {
+		got = append(got, f.Path)
+		return nil
+	})
+	if err != nil || !reflect.DeepEqual(got, []string{"b", "d"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	stop := errors.New("stop")
+	if err := EachFile(strings.NewReader(text), nil, func(*File) error { return stop }); err != stop {
+		t.Errorf("%v", err)
+	}
+	if _, err := ReadFiles(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "line 5") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReadRefusesWhatItDoesNotKnow(t *testing.T) {
 	if _, err := Read(strings.NewReader(`{"schema": 999}`)); !errors.Is(err, ErrNewer) {
 		t.Errorf("newer schema: %v", err)
