@@ -106,7 +106,9 @@ type NotArchiveError struct {
 }
 
 func (e *NotArchiveError) Error() string {
-	return fmt.Sprintf("%s is not a gzip file (%s), it starts with %q", e.URL, orNone(e.ContentType), e.Start)
+	name, _, _ := strings.Cut(e.URL, "?")
+	kind := map[string]string{gzipMagic: " gzip", zstdMagic: " zstd", xzMagic: "n xz", "": " tar"}[magic(name)]
+	return fmt.Sprintf("%s is not a%s file (%s), it starts with %q", e.URL, kind, orNone(e.ContentType), e.Start)
 }
 
 // SizeError says that the size of an object is missing or impossible.

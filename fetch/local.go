@@ -101,7 +101,7 @@ func (d *Download) readLocal(p []byte) (int, error) {
 		}
 		return 0, d.failLocal(err)
 	}
-	if d.reader.pos == 0 && !startsAsGzip(p[:n], d.object.size) {
+	if d.reader.pos == 0 && !startsAs(magic(d.object.url.Path), p[:n], d.object.size) {
 		return 0, d.failLocal(&NotArchiveError{URL: redactURL(d.object.url), Start: printable(p[:n])})
 	}
 	d.reader.pos += int64(n)

@@ -237,7 +237,7 @@ func TestAnnouncedNames(t *testing.T) {
 		t.Errorf("%s, %v", r.Name, err)
 	}
 	_, err = Select(l, "gfx1151", Policy{Now: testNow, Version: "10.3.0a20261001"})
-	for _, says := range []string{"10.3.0a20261001 is a tar.zst, which this program does not unpack", "10.3.0a20261001 is the lite variant"} {
+	for _, says := range []string{"10.3.0a20261001 is a tar.zst, which update does not take", "10.3.0a20261001 is the lite variant"} {
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "20260930") {
 			t.Errorf("error %v does not say %q alone", err, says)
 		}

@@ -6,11 +6,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"sync"
 )
 
 // gzipMagic is how every gzip member begins (RFC 1952, 2.3.1).
 const gzipMagic = "\x1f\x8b"
+
+// The others that a name can promise: zstd (RFC 8878, 3.1), xz (The .xz File
+// Format, 2.1.1.1). What ends in .tar has nothing to go by so early.
+const (
+	zstdMagic = "\x28\xb5\x2f\xfd"
+	xzMagic   = "\xfd7zXZ\x00"
+)
+
+// magic is how a file begins, by its name.
+func magic(name string) string {
+	switch path.Ext(name) {
+	case ".zst":
+		return zstdMagic
+	case ".xz":
+		return xzMagic
+	case ".tar":
+		return ""
+	}
+	return gzipMagic
+}
 
 // reader is the reading side of a Download.
 type reader struct {
@@ -170,18 +191,22 @@ func (d *Download) openSegment(i int) (*os.File, error) {
 }
 
 // checkMagic refuses, before the first byte is delivered, what is no gzip
-// file: a login page comes with status 200 and any content type.
+// file, or not what its name says: a login page comes with status 200 and any
+// content type.
 func (d *Download) checkMagic(start []byte) error {
-	if startsAsGzip(start, d.object.size) {
+	if startsAs(magic(d.object.url.Path), start, d.object.size) {
 		return nil
 	}
 	return d.fail(&NotArchiveError{URL: redactURL(d.object.url), ContentType: d.object.contentType, Start: printable(start)}, true)
 }
 
-// startsAsGzip looks at the first bytes of a file, be it but one of them.
-func startsAsGzip(start []byte, size int64) bool {
-	n := min(len(start), len(gzipMagic))
-	return string(start[:n]) == gzipMagic[:n] && size >= int64(len(gzipMagic))
+// startsAs looks at the first bytes of a file, be it but one of them.
+func startsAs(magic string, start []byte, size int64) bool {
+	n := min(len(start), len(magic))
+	if magic == zstdMagic && len(start) > 0 && start[0]>>4 == 5 {
+		return true // a frame that is skipped, as pzstd's first
+	}
+	return string(start[:n]) == magic[:n] && size >= int64(len(magic))
 }
 
 // fail ends the download for a reason that the reader found.

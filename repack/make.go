@@ -32,6 +32,7 @@ type maker struct {
 	was     *manifest.Manifest // of the prefix that this is a clone of, or nil
 	files   []manifest.File    // relative to the prefix
 	dropped []manifest.Dropped
+	checks  []string // what the tarball proved of itself
 	res     Result
 }
 
@@ -83,7 +84,7 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 	scripts := m.scripts()
 	verified := release.NewVerifiedReader(src, m.o.Expect...)
 	res, err := unpack.Tree(ctx, verified, treeRoot, unpack.Options{
-		Limits: m.o.Limits, Wants: scripts.Wants, Edit: scripts.Edit,
+		Limits: m.o.Limits, Decompressor: m.o.Decompressor, Wants: scripts.Wants, Edit: scripts.Edit,
 		Event: func(e unpack.Event) { m.o.Event(Event{Stage: "unpack", Done: e.Bytes}) },
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 	m.take(res)
 	m.unresolved(scripts)
 	m.identify(verified.Digest(), verified.Size())
-	m.res.Bytes = res.Bytes
+	m.res.Bytes, m.checks = res.Bytes, res.Checks
 	return nil
 }
 
@@ -234,7 +235,7 @@ func (m *maker) checked() []string {
 	if m.o.Checked != nil {
 		checked = m.o.Checked()
 	}
-	checked = append(checked, "gzip checksum", "end of archive")
+	checked = append(checked, m.checks...)
 	if m.was != nil {
 		checked = slices.DeleteFunc(slices.Clone(m.was.Checked), func(c string) bool { return c == FirstUse })
 	}

@@ -44,12 +44,14 @@ type Options struct {
 	Target      string // gfx name that this is for, if known; the environment files name it
 	Release     release.Release
 
-	Expect   []release.Expectation // digests that the tarball must have
-	Checked  func() []string       // what else was checked of it, once it was read to its end; nil: nothing
-	Limits   unpack.Limits
-	Audit    AuditOptions
-	Baseline func(context.Context) (*audit.Report, error) // findings that are known already; nil: none
-	Event    func(Event)
+	Expect  []release.Expectation // digests that the tarball must have
+	Checked func() []string       // what else was checked of it, once it was read to its end; nil: nothing
+	Limits  unpack.Limits
+	// Decompressor is unpack.Options.Decompressor; the tree is the same with each.
+	Decompressor string
+	Audit        AuditOptions
+	Baseline     func(context.Context) (*audit.Report, error) // findings that are known already; nil: none
+	Event        func(Event)
 
 	// What follows is for Clone alone. Who keeps several prefixes may take Dedup
 	// for what it does with those, too.

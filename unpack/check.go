@@ -10,17 +10,18 @@ import (
 // Checked is what Check has seen of a tarball.
 type Checked struct {
 	Entries int
-	Bytes   int64 // decompressed, headers of the archive included
+	Bytes   int64    // decompressed, headers of the archive included
+	Checks  []string // as Result has them
 }
 
-// Check reads a gzip-compressed tar from r to the very end, as Tree does, and
+// Check reads a tarball from r to the very end, as Tree does, and
 // writes nothing: every checksum, the lengths and the end of the archive are
 // right when it returns without an error. It does not judge what Tree would
 // refuse for the sake of the file system, such as names that lead elsewhere.
-// Of l, MaxBytes, MaxEntries and MaxRatio hold.
-func Check(ctx context.Context, r io.Reader, l Limits) (*Checked, error) {
-	l = l.withDefaults()
-	s, err := newStream(ctx, r, l)
+// Of o, Limits and Decompressor hold.
+func Check(ctx context.Context, r io.Reader, o Options) (*Checked, error) {
+	l := o.Limits.withDefaults()
+	s, err := newStream(ctx, r, l, o.Decompressor)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func Check(ctx context.Context, r io.Reader, l Limits) (*Checked, error) {
 			if err := s.finish(); err != nil {
 				return nil, err
 			}
-			c.Bytes = s.out
+			c.Bytes, c.Checks = s.out, s.checks()
 			return c, nil
 		}
 		if ctx.Err() != nil {

@@ -7,12 +7,14 @@ import (
 	"io"
 	"path"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
 // read walks the archive and feeds the writers.
 func (u *unpacker) read(r io.Reader) error {
-	s, err := newStream(u.ctx, r, u.o.Limits)
+	s, err := newStream(u.ctx, r, u.o.Limits, u.o.Decompressor)
 	if err != nil {
 		return err
 	}
@@ -22,7 +24,9 @@ func (u *unpacker) read(r io.Reader) error {
 	for {
 		hdr, err := tr.Next()
 		if err == io.EOF {
-			return s.finish()
+			err := s.finish()
+			u.checks = s.checks()
+			return err
 		}
 		if err != nil {
 			return fmt.Errorf("unpack: read entry %d of the tarball: %w", u.entries+1, truncated(err))
@@ -100,44 +104,84 @@ func (u *unpacker) dir(name string, hdr *tar.Header) error {
 	if was := u.nodes[name]; was != nil && was.Kind != manifest.Dir {
 		return fmt.Errorf("%w: it is already a %s", ErrRefused, was.Kind)
 	}
-	if err := u.mkdir(name); err != nil {
+	reason := u.omit(name, manifest.Dir, 0)
+	if err := u.mkdir(name, reason != ""); err != nil {
 		return err
+	}
+	if _, absent := u.omitted[name]; absent {
+		u.omitted[name] = reason
 	}
 	u.nodes[name].MTime = clampTime(hdr.ModTime)
 	return nil
 }
 
 // mkdir makes name and its parents. Each becomes an entry of the result once.
-// It calls itself maxDepth times at most.
-func (u *unpacker) mkdir(name string) error {
-	if was := u.nodes[name]; was != nil {
-		if was.Kind == manifest.Dir {
-			return nil
-		}
+// It calls itself maxDepth times at most. For what is omitted the names are
+// taken alone, until something that is kept needs them.
+func (u *unpacker) mkdir(name string, omitted bool) error {
+	was := u.nodes[name]
+	_, absent := u.omitted[name]
+	switch {
+	case was != nil && was.Kind != manifest.Dir:
 		return fmt.Errorf("%w: its parent %q is not a directory", ErrRefused, name)
+	case was != nil && (omitted || !absent):
+		return nil
 	}
-	if err := u.mkdir(path.Dir(name)); err != nil {
+	if err := u.mkdir(path.Dir(name), omitted); err != nil {
 		return err
 	}
-	if err := u.add(name, &manifest.File{Path: name, Kind: manifest.Dir, Mode: 0o755}); err != nil {
-		return err
+	if was == nil {
+		if err := u.add(name, &manifest.File{Path: name, Kind: manifest.Dir, Mode: dirMode}); err != nil {
+			return err
+		}
 	}
-	if err := u.root.Mkdir(name, 0o755); err != nil {
-		return err
+	if omitted {
+		u.omitted[name] = ""
+		return nil
 	}
-	return u.root.Chmod(name, 0o755) // whatever the umask says
+	delete(u.omitted, name)
+	return u.makeDir(name)
 }
 
-// claim takes f's name for it.
-func (u *unpacker) claim(f *manifest.File) error {
+// makeDir makes a directory whose parent is there.
+func (u *unpacker) makeDir(name string) error {
+	in, err := u.dirs.open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	if err := in.mkdir(path.Base(name), dirMode); err != nil {
+		return err
+	}
+	if !u.probed {
+		exact, err := in.has(path.Base(name), unix.S_IFDIR|dirMode)
+		if err != nil {
+			return err
+		}
+		u.probed = true
+		u.plainModes.Store(exact)
+	}
+	if u.plainModes.Load() {
+		return nil
+	}
+	return u.root.Chmod(name, dirMode) // whatever the umask says
+}
+
+// dirMode is the mode of all directories. Files have less of it.
+const dirMode = 0o755
+
+// claim takes f's name for it, which is omitted for a reason that is not "".
+func (u *unpacker) claim(f *manifest.File, reason string) error {
 	if f.Path == "." {
 		return fmt.Errorf("%w: the root of the archive is not a directory", ErrRefused)
 	}
 	if was := u.nodes[f.Path]; was != nil {
 		return fmt.Errorf("%w: it is already a %s: listed twice", ErrRefused, was.Kind)
 	}
-	if err := u.mkdir(path.Dir(f.Path)); err != nil {
+	if err := u.mkdir(path.Dir(f.Path), reason != ""); err != nil {
 		return err
+	}
+	if reason != "" {
+		u.omitted[f.Path] = reason
 	}
 	return u.add(f.Path, f)
 }

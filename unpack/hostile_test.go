@@ -111,7 +111,7 @@ func TestTreeSaysWhatIsNoTarball(t *testing.T) {
 		"\n<html>":                    "web page",
 		"PK\x03\x04rest":              "zip",
 		"\x28\xb5\x2f\xfdrest":        "zstd",
-		"random bytes":                "not a gzip file",
+		"random bytes":                "not a tarball",
 	} {
 		if _, _, err := untar(t, []byte(in), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", in, err)

@@ -16,13 +16,21 @@ type link struct {
 	hard   bool
 	mtime  int64
 
+	omitted bool // has its place among the names, and is not made
+
 	means string // what an absolute target turned out to be in the tree
 	gone  bool   // an absolute target that is nothing in the tree
 }
 
 // link takes the place of a link; links makes it.
 func (u *unpacker) link(l link) error {
-	if err := u.claim(&manifest.File{Path: l.path, Kind: manifest.Symlink}); err != nil {
+	kind := manifest.Symlink
+	if l.hard {
+		kind = manifest.Regular
+	}
+	reason := u.omit(l.path, kind, 0)
+	l.omitted = reason != ""
+	if err := u.claim(&manifest.File{Path: l.path, Kind: manifest.Symlink}, reason); err != nil {
 		return err
 	}
 	u.late = append(u.late, l)
@@ -76,6 +84,12 @@ func (u *unpacker) hardLink(l *link, byPath map[string]*link) error {
 	if f == nil || f.Kind != manifest.Regular {
 		return fmt.Errorf("%w: hard link to %q, which is no regular file of the archive", ErrRefused, l.target)
 	}
+	if l.omitted {
+		return nil
+	}
+	if reason, gone := u.omitted[target]; gone {
+		return fmt.Errorf("%w: hard link to %q, which is left out (%s): its content has passed; leave out both or neither", ErrRefused, target, reason)
+	}
 	if err := u.root.Link(target, l.path); err != nil {
 		return err
 	}
@@ -98,6 +112,9 @@ func (u *unpacker) relativeLinks(w *web) error {
 		return err
 	}
 	for _, l := range absolute {
+		if l.omitted {
+			continue
+		}
 		if l.gone {
 			u.dropped = append(u.dropped, manifest.Dropped{Path: l.path, Reason: fmt.Sprintf("absolute link to %q, which is nothing in the tree", l.target)})
 			delete(w.links, l.path)
@@ -117,7 +134,7 @@ func (u *unpacker) relativeLinks(w *web) error {
 func (u *unpacker) symlinks(w *web) error {
 	for i := range u.late {
 		l := &u.late[i]
-		if l.hard || l.gone {
+		if l.hard || l.gone || l.omitted {
 			continue
 		}
 		if err := u.ctx.Err(); err != nil {
@@ -138,10 +155,11 @@ func (u *unpacker) makeSymlink(w *web, l *link) error {
 	if errors.Is(err, ErrRefused) {
 		return err
 	}
-	if err := u.root.Symlink(l.target, l.path); err != nil {
+	in, err := u.dirs.open(path.Dir(l.path))
+	if err != nil {
 		return err
 	}
 	f := u.nodes[l.path]
 	f.Link, f.MTime = l.target, l.mtime
-	return lutimes(u.root, l.path, l.mtime)
+	return in.symlink(l.target, path.Base(l.path), l.mtime)
 }

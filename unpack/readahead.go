@@ -27,7 +27,6 @@ type readAhead struct {
 	done   chan struct{}
 	cur    piece
 	off    int
-	n      int64 // bytes handed out
 }
 
 // piece is what one read of the source brought.
@@ -113,12 +112,8 @@ func (a *readAhead) Read(p []byte) (int, error) {
 	}
 	n := copy(p, a.cur.data[a.off:])
 	a.off += n
-	a.n += int64(n)
 	return n, nil
 }
-
-// taken returns how many bytes of the source the decompressor has been given.
-func (a *readAhead) taken() int64 { return a.n }
 
 // Close stops the goroutine and waits for it, but for a Read of the source
 // that does not come back: nobody can stop that from outside.

@@ -1,9 +1,8 @@
 package unpack
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path"
 	"strconv"
 	"time"
 
@@ -23,20 +22,13 @@ const (
 func clampTime(t time.Time) int64 { return min(max(t.Unix(), firstTime), lastTime) }
 
 // chtimes sets both times of an open file.
-func chtimes(f *os.File, unixTime int64) error {
-	// The way of futimens(3) before utimensat knew AT_EMPTY_PATH (Linux 5.8).
-	return utimes(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unixTime, 0)
-}
-
-// lutimes sets both times of a symlink itself. Its directory is opened through
-// root, so that no other link is followed on the way.
-func lutimes(root *os.Root, name string, unixTime int64) error {
-	dir, err := root.Open(path.Dir(name))
-	if err != nil {
-		return err
+func chtimes(fd int, unixTime int64) error {
+	err := utimes(fd, "", unixTime, unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		// The way of futimens(3) before Linux 5.8.
+		err = utimes(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unixTime, 0)
 	}
-	defer dir.Close()
-	return utimes(int(dir.Fd()), path.Base(name), unixTime, unix.AT_SYMLINK_NOFOLLOW)
+	return err
 }
 
 // utimes goes round nanoseconds in 64 bits, which end in the year 2262.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +23,8 @@ type Options struct {
 	Limits  Limits
 	Writers int // files written at once; 0 means one for each processor, at most 4
 
+	Decompressor string // DecompressorAuto (default) or DecompressorKlauspost
+
 	// Wants and Edit, if set, rewrite text before it is written. Wants is
 	// asked with the beginning of each regular file of at most MaxEdit bytes;
 	// where it says yes, Edit gets the whole and returns the new content with
@@ -30,6 +33,14 @@ type Options struct {
 	// of the archive.
 	Wants func(path string, head []byte) bool
 	Edit  func(path string, mode fs.FileMode, data []byte) ([]byte, []string, error)
+
+	// Omit, if set, is asked about each entry but the root, in the order of the
+	// archive, by one goroutine. For "" the entry is kept; any other reason
+	// leaves it out: its content is read and judged, but not written. size is
+	// that of a regular file; a hard link is offered as a regular file of size
+	// 0. A directory is made all the same where something kept is in it. A
+	// hard link that is kept must not name a file that is left out.
+	Omit func(path string, kind manifest.Kind, size int64) (reason string)
 
 	// Event, if set, is called now and then with how far the work has come.
 	Event func(Event)
@@ -84,7 +95,12 @@ type Result struct {
 	// file that begins with ELF's magic has a non-nil, empty ELF.
 	Files   []manifest.File
 	Dropped []manifest.Dropped // absolute links that lead nowhere in the tree
-	Bytes   int64              // content of regular files as in the archive
+	Omitted []manifest.Dropped // what Omit left out, sorted by path; Files has none of it
+	Bytes   int64              // content of regular files as in the archive, those left out too
+
+	// Checks lists what the stream proved of itself: "gzip checksum", "zstd
+	// checksum" or "xz checksum" unless it has none, and "end of archive".
+	Checks []string
 }
 
 // ErrRefused is matched by the error about an entry that Tree does not accept.
@@ -104,7 +120,8 @@ func (e *EntryError) Error() string { return fmt.Sprintf("unpack %q: %v", e.Name
 // Unwrap returns the cause.
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// Tree reads a gzip-compressed tar from r to the very end and writes it into
+// Tree reads a tar, as it is or compressed with gzip, zstd or xz, from r to the
+// very end and writes it into
 // root, which must be empty. On error the content of root is incomplete and
 // must not be used; Tree does not remove it. When ctx ends, the error is that
 // of ctx, and names no entry.
@@ -127,6 +144,7 @@ func tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, 
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	u := newUnpacker(gctx, root, o)
+	defer u.dirs.close()
 	for range o.Writers {
 		g.Go(u.write)
 	}
@@ -152,38 +170,46 @@ type unpacker struct {
 	o    Options
 	src  *stream
 	jobs chan job
-	free chan []byte // chunk buffers, at most `buffers` of chunkSize
+	pool *pool
+	dirs *dirs // of the reading goroutine
+
+	// plainModes is set if the first directory, which is always one of the
+	// root's, got just the mode that was asked for: the umask takes away
+	// nothing that matters, and the root has no setgid bit or default ACL to
+	// pass on. Otherwise each mode is set again.
+	plainModes atomic.Bool
+	probed     bool
 
 	nodes   map[string]*manifest.File // every path of the tree by its name, "." and implied directories included
 	late    []link
 	dropped []manifest.Dropped
+	omitted map[string]string // of nodes: what is not on disk, and why; "" for what only implies it
 	entries int
-	bytes   int64 // content read
+	bytes   int64    // content read
+	checks  []string // what the stream proved of itself
 }
 
 func newUnpacker(ctx context.Context, root *os.Root, o Options) *unpacker {
-	u := &unpacker{
+	return &unpacker{
 		ctx: ctx, root: root, o: o,
-		jobs: make(chan job), free: make(chan []byte, buffers),
-		nodes: map[string]*manifest.File{".": {Kind: manifest.Dir}},
+		jobs: make(chan job, jobsAhead), pool: newPool(), dirs: newDirs(root),
+		nodes:   map[string]*manifest.File{".": {Kind: manifest.Dir}},
+		omitted: make(map[string]string),
 	}
-	for range buffers {
-		u.free <- nil // allocated on first use
-	}
-	return u
 }
 
 // result lists the tree. It gives up u's own copies as it goes, so that both
 // lists need not be in memory at once.
 func (u *unpacker) result() *Result {
 	delete(u.nodes, ".")
+	left := u.leftOut()
 	files := make([]*manifest.File, 0, len(u.nodes))
 	for _, f := range u.nodes {
 		files = append(files, f)
 	}
 	u.nodes = nil
 	slices.SortFunc(files, func(a, b *manifest.File) int { return strings.Compare(a.Path, b.Path) })
-	r := &Result{Dropped: u.dropped, Bytes: u.bytes, Files: make([]manifest.File, len(files))}
+	r := &Result{Dropped: u.dropped, Omitted: left, Checks: u.checks, Bytes: u.bytes, Files: make([]manifest.File, len(files))}
 	for i, f := range files {
 		r.Files[i], files[i] = *f, nil
 	}

@@ -302,7 +302,10 @@ func (j *fetchJob) download(ctx context.Context, to destination, expect []releas
 // check reads a tarball to its end, as an installation would.
 func (j *fetchJob) check(ctx context.Context, r io.Reader) error {
 	u := j.cfg.Unpack
-	_, err := unpack.Check(ctx, r, unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio})
+	_, err := unpack.Check(ctx, r, unpack.Options{
+		Limits:       unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio},
+		Decompressor: u.Decompressor,
+	})
 	return err
 }
 

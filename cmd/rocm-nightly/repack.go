@@ -27,6 +27,7 @@ type repackOptionsFlags struct {
 	interpreter     string
 	interpreterPath []string
 	addRPath        []string
+	decompressor    string
 	scope           string
 	refuse          string
 }
@@ -37,7 +38,8 @@ func (a *app) repackCmd() *cobra.Command {
 		Use:   "repack SRC --prefix DIR",
 		Short: "Turn a tarball into a finished prefix, and nothing else",
 		Long: `Turn a ROCm tarball into a finished prefix: unpack, patch, wrap, audit. SRC is a
-file, a URL, or - for standard input. DIR must be absent or empty; it appears
+file, a URL, or - for standard input: a tar compressed with gzip, zstd or xz, or
+not at all; the content tells, not the name. DIR must be absent or empty; it appears
 with one rename when everything is right, and not at all when anything is not.
 This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`,
 		Example: "  rocm-nightly repack therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz --prefix /opt/rocm-10.2\n" +
@@ -60,6 +62,7 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	f.StringVar(&o.interpreter, "interpreter", "", "the program interpreter (PT_INTERP) to write into executables")
 	f.StringArrayVar(&o.interpreterPath, "interpreter-path", nil, "a `directory` in which script interpreters are found (profile nix); may be given again")
 	f.StringArrayVar(&o.addRPath, "add-rpath", nil, "a `directory` to add at the end of every run path; may be given again")
+	f.StringVar(&o.decompressor, "decompressor", "", "auto, or klauspost: gzip by klauspost/compress")
 	f.StringVar(&o.scope, "audit-scope", "", "host: this machine's libraries and interpreters count; tree: they do not")
 	f.StringVar(&o.refuse, "audit-refuse", "", "regression, all or never")
 	a.jsonFlag(c)
@@ -72,7 +75,7 @@ func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
 	empty := func(name string) error {
 		return fmt.Errorf("repack: --%s is empty: give it a value, or leave it out", name)
 	}
-	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "audit-scope", "audit-refuse")
+	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "decompressor", "audit-scope", "audit-refuse")
 	if err != nil {
 		return err
 	}
@@ -155,16 +158,18 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 	}
 	over(&r.Profile, o.profile)
 	over(&r.Interpreter, o.interpreter)
+	u := cfg.Unpack
+	over(&u.Decompressor, o.decompressor)
 	over(&au.Scope, o.scope)
 	over(&au.Refuse, o.refuse)
 	r.InterpreterPath = append(r.InterpreterPath[:len(r.InterpreterPath):len(r.InterpreterPath)], o.interpreterPath...)
 	r.AddRPath = append(r.AddRPath[:len(r.AddRPath):len(r.AddRPath)], o.addRPath...)
 	check := *cfg
-	check.Repack, check.Audit = r, au
+	check.Repack, check.Audit, check.Unpack = r, au, u
 	if err := check.Validate(); err != nil {
 		return repack.Options{}, err
 	}
-	ro := repackOptions(r, au, cfg.Unpack)
+	ro := repackOptions(r, au, u)
 	ro.Layout, ro.FinalPrefix = o.layout, o.finalPrefix
 	switch {
 	case o.prefix == "":

@@ -197,8 +197,9 @@ func shared(o repack.Options, dedup string) repack.Options {
 func repackOptions(r config.Repack, au config.Audit, u config.Unpack) repack.Options {
 	o := repack.Options{
 		Profile: r.Profile, RunPath: r.RunPath, Interpreter: r.Interpreter, InterpreterPath: r.InterpreterPath, AddRPath: r.AddRPath,
-		Limits: unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio},
-		Audit:  repack.AuditOptions{Scope: au.Scope, Refuse: au.Refuse, Allow: allowed(au)},
+		Limits:       unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio},
+		Decompressor: u.Decompressor,
+		Audit:        repack.AuditOptions{Scope: au.Scope, Refuse: au.Refuse, Allow: allowed(au)},
 	}
 	return o
 }

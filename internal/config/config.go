@@ -104,7 +104,7 @@ type Unpack struct {
 	MaxBytes     Size    `yaml:"max_bytes" json:"max_bytes"`
 	MaxEntries   int     `yaml:"max_entries" json:"max_entries"`
 	MaxRatio     float64 `yaml:"max_ratio" json:"max_ratio"`
-	Decompressor string  `yaml:"decompressor" json:"decompressor" jsonschema:"auto"`
+	Decompressor string  `yaml:"decompressor" json:"decompressor" jsonschema:"auto, or klauspost: gzip by klauspost/compress, should the faster one be in doubt"`
 }
 
 // Repack says how the tree is made usable.

@@ -253,7 +253,7 @@ func (c *Config) limits(v *validator) {
 	v.check(u.MaxBytes > 0, "unpack.max_bytes", "must be more than 0")
 	v.check(u.MaxEntries > 0, "unpack.max_entries", "must be more than 0")
 	v.check(u.MaxRatio >= 1, "unpack.max_ratio", "must be at least 1")
-	v.oneOf("unpack.decompressor", u.Decompressor, "auto")
+	v.oneOf("unpack.decompressor", u.Decompressor, "auto", "klauspost")
 }
 
 func (v *validator) repack(key string, r Repack) {

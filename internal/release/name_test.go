@@ -112,7 +112,7 @@ func TestUnusable(t *testing.T) {
 		"therock-dist-windows-gfx1151-10.2.0.tar.gz":           {"is for windows", "is for windows"},
 		"rocm-sdk-gfx1151-10.2.0-linux.tar.gz":                 {"", ""},
 		"rocm-sdk-lite-gfx1151-10.2.0-linux.tar.gz":            {"is the lite variant", "is the lite variant"},
-		"rocm-sdk-gfx1151-10.2.0-linux.tar.zst":                {"is a tar.zst, which this program does not unpack", "is a tar.zst, which this program does not unpack"},
+		"rocm-sdk-gfx1151-10.2.0-linux.tar.zst":                {"is a tar.zst, which update does not take", "is a tar.zst, which update does not take"},
 		"rocm-sdk-gfx1151-lite-asan-linux-10.2.0rc1.tar.gz":    {"is the lite-asan variant", "is the lite-asan variant"},
 		"therock-dist-linux-gfx1151-asan-tsan-10.2.0.tar.gz":   {"is the asan-tsan variant", "is the asan-tsan variant"},
 		"therock-dist-linux-multiarch-10.2.0a20260930.tar.gz":  {"", ""},

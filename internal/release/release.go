@@ -36,7 +36,7 @@ func (r Release) Unusable() string {
 	case r.Variant != "" && (r.Variant != VariantASan || r.Channel != ChannelASan):
 		return "is the " + r.Variant + " variant"
 	case r.Archive != "" && r.Archive != ArchiveTarGz:
-		return "is a " + r.Archive + ", which this program does not unpack"
+		return "is a " + r.Archive + ", which update does not take"
 	}
 	return ""
 }
