@@ -8,14 +8,21 @@
 //     name, and links are made last, after every file has been written, so that
 //     no file is ever written through one.
 //   - What cannot belong to a ROCm is refused by name: devices, FIFOs, a name
-//     listed twice, a name of more than 128 components, a file below a link, a
-//     relative link out of the tree, and names and link targets that are not
-//     UTF-8 or hold control characters.
+//     listed twice, a name of more than 128 components or with one of more than
+//     255 bytes, a file below a link, and names and link targets that are not
+//     UTF-8 or hold control characters or characters that are not seen.
+//   - A relative link that leads out of the tree is refused: through other
+//     links, by way of what is missing should somebody make it, or behind more
+//     links than the kernel follows.
+//   - What tools read in different ways is refused, although it leads nowhere:
+//     content of directories and links, two names for one entry, files whose
+//     name ends with a slash, global headers with names or sizes.
 //   - An absolute link becomes a relative one to what it means in the tree, or
 //     is dropped and reported. Which of the two does not depend on the order of
 //     the archive.
-//   - Owners are never restored. Regular files come out 0444 or 0555,
-//     directories 0755: no setuid, setgid, sticky or foreign write bit survives.
+//   - Owners, extended attributes and ACLs are never restored. Regular files
+//     come out 0444 or 0555, directories 0755: no setuid, setgid, sticky or
+//     foreign write bit survives.
 //   - Times are whole seconds from 1970-01-01 00:00:01 to the beginning of the year
 //     2200, those outside are moved to the nearest; the result and the disk
 //     agree, unless the file system itself ends earlier.
@@ -29,9 +36,12 @@
 //     zstd --no-check and xz --check=none have none.
 //   - Limits on bytes, entries and compression ratio stop a bomb; holes count
 //     as bytes, and implied directories as entries. The ratio is that of the
-//     bytes of content, and of tar, to those of the stream as it came.
+//     bytes of content, and of tar, to those of the stream as it came. The
+//     headers of an archive and the bytes of its names are bounded by the same
+//     limits.
 //   - Memory does not grow with the tarball's size, only with the number of its
-//     names: about 600 bytes for each, as long as they are of usual length.
+//     names: about 600 bytes for each, as long as they are of usual length, and
+//     256 bytes of name and link target for each on average at most.
 //     Besides, at most 37 MiB are between the source and the disk, and 32 MiB
 //     of text that Edit has seen. Decompressing takes little for gzip, twice
 //     the window for zstd, the dictionary for xz: windows over 128 MiB and
@@ -47,6 +57,8 @@
 //     Tree only if a Read of the source is still under way a tenth of a second
 //     after Tree has failed, and ends with that Read: a source that can hang
 //     should stop when the context ends.
+//
+// docs/unpack.md lists the attacks by which all of this is tested.
 //
 // AMD's tarballs are made with "tar cfz X.tar.gz ." in the root of the tree:
 // each name begins with "./", there is no top-level folder, hidden directories

@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func (u *unpacker) read(r io.Reader) error {
 			u.checks = s.checks()
 			return err
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // of names we judge ourselves
 			return fmt.Errorf("unpack: read entry %d of the tarball: %w", u.entries+1, truncated(err))
 		}
 		if err := u.entry(hdr, tr); err != nil {
@@ -51,9 +52,15 @@ func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
 		return &EntryError{hdr.Name, u.tooMany()}
 	}
 	if hdr.Typeflag == tar.TypeXGlobalHeader {
-		return nil // comments and defaults for other tools; holds no file
+		if err := global(hdr); err != nil {
+			return &EntryError{hdr.Name, err}
+		}
+		return nil
 	}
 	name, err := cleanName(hdr.Name)
+	if err == nil {
+		err = oneReading(hdr)
+	}
 	if err != nil {
 		return &EntryError{hdr.Name, err}
 	}
@@ -72,13 +79,19 @@ func (u *unpacker) kind(name string, hdr *tar.Header, content io.Reader) error {
 	case tar.TypeDir:
 		return u.dir(name, hdr)
 	case tar.TypeReg, tar.TypeGNUSparse, tar.TypeCont:
-		return u.file(name, hdr, content)
+		if err := u.file(name, hdr, content); err != nil {
+			return err
+		}
+		return used(content)
 	case tar.TypeSymlink:
 		return u.symlink(name, hdr)
 	case tar.TypeLink:
 		target, err := cleanName(hdr.Linkname)
 		if err != nil {
-			return fmt.Errorf("hard link to %q: %w", hdr.Linkname, err)
+			return fmt.Errorf("hard link to %.200q: %w", hdr.Linkname, err)
+		}
+		if err := u.remember(target); err != nil {
+			return err
 		}
 		return u.link(link{path: name, target: target, hard: true, mtime: clampTime(hdr.ModTime)})
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
@@ -87,10 +100,19 @@ func (u *unpacker) kind(name string, hdr *tar.Header, content io.Reader) error {
 	return fmt.Errorf("%w: entry of unknown type %q", ErrRefused, hdr.Typeflag)
 }
 
+// used tells whether a file has been read to the end of what is stored of it:
+// a sparse one may have more than its map gives a place to.
+func used(content io.Reader) error {
+	if _, err := content.Read(nil); err != nil && err != io.EOF {
+		return err
+	}
+	return nil
+}
+
 // symlink takes a symlink for later.
 func (u *unpacker) symlink(name string, hdr *tar.Header) error {
 	target, err := cleanTarget(hdr.Linkname)
-	if err != nil {
+	if err = cmp.Or(err, u.remember(target)); err != nil {
 		return err
 	}
 	return u.link(link{path: name, target: target, mtime: clampTime(hdr.ModTime)})
@@ -193,6 +215,15 @@ func (u *unpacker) add(name string, f *manifest.File) error {
 		return u.tooMany()
 	}
 	u.nodes[name] = f
+	return u.remember(name)
+}
+
+// remember counts a name or link target that stays in memory. They could fill
+// it long before there are too many entries.
+func (u *unpacker) remember(text string) error {
+	if u.text += int64(len(text)); u.text > u.o.Limits.maxText() {
+		return fmt.Errorf("%w: names and link targets of more than %d bytes in all (raise unpack.max_entries if this is right)", ErrRefused, u.o.Limits.maxText())
+	}
 	return nil
 }
 

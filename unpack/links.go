@@ -81,7 +81,7 @@ func (u *unpacker) hardLink(l *link, byPath map[string]*link) error {
 		target = next.target
 	}
 	f := u.nodes[target]
-	if f == nil || f.Kind != manifest.Regular {
+	if next := byPath[target]; f == nil || f.Kind != manifest.Regular || next != nil && next.hard {
 		return fmt.Errorf("%w: hard link to %q, which is no regular file of the archive", ErrRefused, l.target)
 	}
 	if l.omitted {

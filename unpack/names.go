@@ -12,6 +12,8 @@ const (
 	// maxPath is the longest path that Linux takes (PATH_MAX less its NUL),
 	// with room for the prefix that the tree is installed into.
 	maxPath = 3000
+	// maxPart is the longest component that Linux takes (NAME_MAX).
+	maxPart = 255
 	// maxDepth is how many components a name may have: each directory costs a
 	// walk from the root, and each level a directory that no entry named.
 	maxDepth = 128
@@ -36,6 +38,9 @@ func cleanName(name string) (string, error) {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
 			return "", fmt.Errorf("%w: %q in the name, it would leave the prefix", ErrRefused, "..")
+		}
+		if len(part) > maxPart {
+			return "", fmt.Errorf("%w: a part of the name has %d bytes, and Linux takes %d", ErrRefused, len(part), maxPart)
 		}
 	}
 	clean := path.Clean(name)
@@ -68,8 +73,15 @@ func plainText(name string) error {
 	if !utf8.ValidString(name) {
 		return fmt.Errorf("%w: name is not UTF-8", ErrRefused)
 	}
-	if strings.ContainsFunc(name, unicode.IsControl) {
+	if strings.ContainsFunc(name, unseen) {
 		return fmt.Errorf("%w: control character in the name", ErrRefused)
 	}
 	return nil
+}
+
+// unseen says whether r is no character but an instruction: a control, or what
+// turns the direction of text, ends lines or has no width, so that a name looks
+// like another one (Unicode's categories Cc, Cf, Zl and Zp).
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -52,6 +52,9 @@ func (s *stream) Read(p []byte) (int, error) {
 // judge refuses what is a decompression bomb when out bytes have come of those
 // taken so far.
 func (s *stream) judge(out int64) error {
+	if out > s.limits.maxOut() {
+		return fmt.Errorf("%w: more than %d bytes with all headers, far more than the entries need (raise unpack.max_bytes or unpack.max_entries if this is right)", ErrRefused, s.limits.maxOut())
+	}
 	if out <= s.limits.ratioFrom || float64(out) <= s.limits.MaxRatio*float64(s.dec.Taken()) {
 		return nil
 	}

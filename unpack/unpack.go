@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -89,6 +90,33 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+const (
+	// textEach is the room for the name and the link target of an entry, on
+	// average: AMD's need about 80 bytes.
+	textEach = 256
+	// headersEach is the room for the headers of an entry, on average, the
+	// longest extended ones of a real archive included.
+	headersEach = 16 << 10
+	// fixedRoom lets the limits of a small archive not be reached by the blocks
+	// that fill it up.
+	fixedRoom = 1 << 20
+)
+
+// maxText bounds the bytes of names and link targets.
+func (l Limits) maxText() int64 { return l.room(textEach) }
+
+// maxOut bounds the bytes of tar: extended headers, and what archive/tar passes
+// over, are no content and no entries.
+func (l Limits) maxOut() int64 {
+	room := l.room(headersEach)
+	return room + min(l.MaxBytes, math.MaxInt64-room)
+}
+
+// room is what the entries may have of something of which each needs some.
+func (l Limits) room(each int64) int64 {
+	return fixedRoom + each*min(int64(l.MaxEntries), math.MaxInt64/each/2)
+}
+
 // Result is what Tree wrote.
 type Result struct {
 	// Files lists every entry of the tree, sorted by path, relative to it. A
@@ -115,7 +143,14 @@ type EntryError struct {
 	Err  error
 }
 
-func (e *EntryError) Error() string { return fmt.Sprintf("unpack %q: %v", e.Name, e.Err) }
+// Error names the entry in one line; of a name that only a hostile archive has,
+// it gives the beginning.
+func (e *EntryError) Error() string {
+	if shown := 512; len(e.Name) > shown {
+		return fmt.Sprintf("unpack %q… (a name of %d bytes): %v", e.Name[:shown], len(e.Name), e.Err)
+	}
+	return fmt.Sprintf("unpack %q: %v", e.Name, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *EntryError) Unwrap() error { return e.Err }
@@ -133,6 +168,9 @@ func Tree(ctx context.Context, r io.Reader, root *os.Root, o Options) (*Result, 
 	res, err := tree(ctx, r, root, o)
 	if over := ctx.Err(); over != nil && errors.Is(err, over) {
 		return nil, fmt.Errorf("unpack: %w", over) // no entry is to blame
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w: the directory was not empty, or its file system takes two names of the archive for one, as those that ignore case do: choose another", err)
 	}
 	return res, err
 }
@@ -168,6 +206,7 @@ type unpacker struct {
 	ctx  context.Context
 	root *os.Root
 	o    Options
+	text int64 // bytes of names and link targets that are kept
 	src  *stream
 	jobs chan job
 	pool *pool
