@@ -28,6 +28,10 @@ type Options struct {
 	// Files are facts that are already known, with paths relative to the
 	// directory. Modes and ELF facts are taken from them.
 	Files []manifest.File
+	// Omitted are the paths, relative to the directory, of what was left out of
+	// it on purpose; nil takes them from omitted.jsonl. What is missing only for
+	// that is not held against the tree.
+	Omitted []string
 	// Profile is "fhs" or "nix"; "" is "fhs". On nix, interpreters in
 	// /nix/store are expected even when the store is not this machine's.
 	Profile string
@@ -74,6 +78,7 @@ type auditor struct {
 	final    string
 	jobs     int
 	binaries bool
+	omitted  []string
 	findings []Finding
 	checked  map[string]int
 }
@@ -99,7 +104,7 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 
 // newAuditor checks the options.
 func newAuditor(o Options) (*auditor, *allowList, error) {
-	a := &auditor{scope: o.Scope, profile: o.Profile, version: o.Version, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, checked: map[string]int{}}
+	a := &auditor{omitted: o.Omitted, scope: o.Scope, profile: o.Profile, version: o.Version, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, checked: map[string]int{}}
 	switch a.scope {
 	case "":
 		a.scope = ScopeHost

@@ -19,6 +19,7 @@ const kpackDir = ".kpack"
 func kpack(ctx context.Context, a *auditor) error {
 	t := a.tree
 	noDir := t.entries[t.inROCm(kpackDir)] == nil
+	omitted := a.omittedIn()
 	lost, example := 0, ""
 	for _, e := range t.all {
 		if err := ctx.Err(); err != nil {
@@ -34,6 +35,10 @@ func kpack(ctx context.Context, a *auditor) error {
 				Detail: fmt.Sprintf("where its GPU code is cannot be read: %v", e.kpack.err),
 				Hint:   "the format may be newer than this program"})
 		case a.hasArchive(e):
+		case omitted.archive(e):
+			a.file(Finding{Rule: RuleKpack, Severity: Warning, Path: e.path, Subject: e.kpack.paths[0],
+				Detail: "has GPU code for other targets alone, and that was left out",
+				Hint:   "what needs it does not run on this target, with it or without"})
 		case noDir && strings.Contains(e.kpack.paths[0], kpackDir+"/"):
 			if lost++; example == "" {
 				example = e.path

@@ -29,9 +29,10 @@ func unfit(format string, args ...any) error {
 // with LayoutRoot: every file, link, mode, time and line of the manifest is the
 // same; but times are those of from, where a store may have put an equal file
 // of an older prefix in the place of one. The options may differ from those of
-// from in nothing that shapes the bytes of the tree: Target, FinalPrefix,
-// Release and the audit are free. Of the tarball nothing is needed; o.Expect is
-// compared with the digest that from has on record.
+// from in nothing that shapes the bytes of the tree: FinalPrefix, Release and
+// the audit are free, and so is Target, unless what is of other targets is left
+// out. Of the tarball nothing is needed; o.Expect is compared with the digest
+// that from has on record.
 //
 // The content of the tree is shared as o.Dedup says. With hard links a file of
 // both prefixes is one inode: it is read-only, and nothing here writes to it,
@@ -131,6 +132,8 @@ func (c *cloner) read(context.Context) error {
 	m.identify(was.digest, was.manifest.Size)
 	m.was, m.dropped = was.manifest, was.manifest.Dropped
 	m.res.Dropped, m.res.Drops = len(m.dropped), m.dropped
+	m.omitted = was.omitted
+	m.summarise()
 	m.files = wrap.WithoutAdded(was.files)
 	for i := range m.files {
 		f := &m.files[i]

@@ -12,6 +12,8 @@
 //   - Nothing from the tree is executed.
 //   - The same tarball and options give the same prefix, times included.
 //     manifest.json and files.jsonl say what was done to what.
+//   - What Options.Omit leaves out is no library that a file of the rest needs,
+//     and omitted.jsonl lists it.
 //   - What [Clone] makes of another prefix of the tarball is what the tarball
 //     itself would have given, or it refuses. It only reads that prefix, and
 //     writes to no file whose content the two share.

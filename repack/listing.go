@@ -60,7 +60,7 @@ func checkEntry(f *manifest.File) error {
 	switch {
 	case !fs.ValidPath(f.Path) || f.Path == "." || len(f.Path) > maxName || strings.ContainsRune(f.Path, 0):
 		return errors.New("it is no path")
-	case f.MTime < 0 || f.Path == manifest.Name || f.Path == manifest.FilesName:
+	case f.MTime < 0 || f.Path == manifest.Name || f.Path == manifest.FilesName || f.Path == manifest.OmittedName:
 	case f.Kind == manifest.Regular && plain:
 		return nil
 	case f.Kind == manifest.Dir && empty && f.Link == "" && mode == 0o755:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
 	"github.com/rocm-nightly/rocm-nightly/wrap"
@@ -32,7 +33,9 @@ type maker struct {
 	was     *manifest.Manifest // of the prefix that this is a clone of, or nil
 	files   []manifest.File    // relative to the prefix
 	dropped []manifest.Dropped
-	checks  []string // what the tarball proved of itself
+	checks  []string  // what the tarball proved of itself
+	set     *omit.Set // nil when nothing is to be left out
+	omitted []manifest.Omission
 	res     Result
 }
 
@@ -45,6 +48,11 @@ func newMaker(dir string, o Options) (*maker, error) {
 	m := &maker{o: o, dir: dir, root: root, jobs: runtime.GOMAXPROCS(0), start: time.Now()}
 	if o.Layout == LayoutRoot {
 		m.tree = treeDir
+	}
+	if len(o.Omit) > 0 {
+		if m.set, err = omit.New(o.Omit, o.Target); err != nil {
+			return nil, errors.Join(fmt.Errorf("repack: %w", err), root.Close())
+		}
 	}
 	return m, nil
 }
@@ -84,11 +92,11 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 	scripts := m.scripts()
 	verified := release.NewVerifiedReader(src, m.o.Expect...)
 	res, err := unpack.Tree(ctx, verified, treeRoot, unpack.Options{
-		Limits: m.o.Limits, Decompressor: m.o.Decompressor, Wants: scripts.Wants, Edit: scripts.Edit,
+		Limits: m.o.Limits, Decompressor: m.o.Decompressor, Wants: m.wants(scripts), Edit: scripts.Edit, Omit: m.omit(),
 		Event: func(e unpack.Event) { m.o.Event(Event{Stage: "unpack", Done: e.Bytes}) },
 	})
 	if err != nil {
-		return err
+		return omitError(err)
 	}
 	m.take(res)
 	m.unresolved(scripts)
@@ -215,12 +223,18 @@ func (m *maker) describe(context.Context) error {
 		Name: rel.Name, Channel: rel.Channel, Family: rel.Family, Version: m.version(),
 		Checked: m.checked(), Recipe: recipe.String(), Ruleset: wrap.Ruleset, Options: options,
 		Counts: manifest.Count(m.ofTree()), Edits: countEdits(m.files), Dropped: m.dropped,
+		Omitted: m.res.Omitted,
 	}
 	if m.tree == "" {
 		return nil
 	}
 	if err := m.writeFile(manifest.Name, func(w io.Writer) error { return manifest.Write(w, m.res.Manifest) }); err != nil {
 		return err
+	}
+	if m.set != nil {
+		if err := m.writeFile(manifest.OmittedName, func(w io.Writer) error { return manifest.WriteOmitted(w, m.omitted) }); err != nil {
+			return err
+		}
 	}
 	return m.writeFile(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) })
 }
@@ -313,7 +327,7 @@ func (m *maker) audit(ctx context.Context) error {
 	m.o.Event(Event{Stage: "audit"})
 	report, err := audit.Run(ctx, m.dir, audit.Options{
 		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
-		Version: m.version(), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs,
+		Version: m.version(), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
 	})
 	if err != nil {
 		return err

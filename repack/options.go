@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
@@ -39,6 +40,7 @@ type Options struct {
 	Interpreter     string   // PT_INTERP to set; "" leaves it
 	InterpreterPath []string // where script interpreters are found, for nix
 	AddRPath        []string // added at the end of every run path
+	Omit            []string // parts of the tarball to leave out, by the names of package omit
 
 	FinalPrefix string // where the prefix will be found; "" is where it is made
 	Target      string // gfx name that this is for, if known; the environment files name it
@@ -122,6 +124,9 @@ func (o Options) check() error {
 	case o.FinalPrefix != "" && !filepath.IsAbs(o.FinalPrefix):
 		return fmt.Errorf("final prefix %q is not an absolute path", o.FinalPrefix)
 	}
+	if _, err := omit.New(o.Omit, o.Target); err != nil {
+		return err
+	}
 	if o.Layout == LayoutTree {
 		return nil // nothing is wrapped around it
 	}
@@ -148,8 +153,12 @@ func (o Options) wrapOptions() wrap.Options {
 }
 
 func (o Options) shape() shape {
-	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath}
+	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath, omit.Canonical(o.Omit)}
 }
+
+// PerTarget reports whether the bytes of the tree depend on Target: then Clone
+// cannot make it of that of another.
+func (o Options) PerTarget() bool { return len(omit.ForTarget(o.Omit)) > 0 }
 
 func (o Options) tag() patchelf.Tag {
 	if o.RunPath == "runpath" {
@@ -168,6 +177,7 @@ type shape struct {
 	Interpreter     string   `json:"interpreter,omitempty"`
 	InterpreterPath []string `json:"interpreter_path,omitempty"`
 	AddRPath        []string `json:"add_rpath,omitempty"`
+	Omit            []string `json:"omit,omitempty"` // sorted, each once
 }
 
 // Recipe identifies what a prefix is made of: the tarball, the options that

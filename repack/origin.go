@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/wrap"
 )
@@ -35,6 +36,7 @@ const (
 type origin struct {
 	manifest *manifest.Manifest
 	files    []manifest.File
+	omitted  []manifest.Omission
 	digest   release.Digest
 }
 
@@ -62,6 +64,9 @@ func readOrigin(src *os.Root, o Options) (*origin, error) {
 	}
 	defer in.Close() // opened for reading
 	if err := w.list(in, o); err != nil {
+		return nil, unfit("%w", err)
+	}
+	if err := w.leftOut(src, o); err != nil {
 		return nil, unfit("%w", err)
 	}
 	return w, nil
@@ -99,9 +104,6 @@ func (w *origin) suits(o Options) error {
 	return nil
 }
 
-// perSlot are the options of a shape that do not change the tree's own bytes.
-var perSlot = []string{"target"}
-
 // sameShape tells whether a prefix whose manifest has options says of its tree
 // what want does. Options that this version does not know count as different.
 func sameShape(options json.RawMessage, want shape) error {
@@ -120,8 +122,8 @@ func sameShape(options json.RawMessage, want shape) error {
 		}
 	}
 	for _, name := range names {
-		if slices.Contains(perSlot, name) {
-			continue
+		if name == "target" && len(omit.ForTarget(want.Omit)) == 0 {
+			continue // the tree's own bytes are the same for all
 		}
 		if !reflect.DeepEqual(has[name], wants[name]) {
 			return fmt.Errorf("it was made with another %s", strings.ReplaceAll(name, "_", " "))
@@ -138,7 +140,7 @@ func (w *origin) sameRecipe() error {
 	}
 	r, err := Recipe(w.digest, Options{
 		Layout: s.Layout, Profile: s.Profile, Target: s.Target, RunPath: s.RunPath,
-		Interpreter: s.Interpreter, InterpreterPath: s.InterpreterPath, AddRPath: s.AddRPath,
+		Interpreter: s.Interpreter, InterpreterPath: s.InterpreterPath, AddRPath: s.AddRPath, Omit: s.Omit,
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ func (m *maker) patch(ctx context.Context) error {
 	if err := m.readFacts(ctx); err != nil {
 		return err
 	}
+	if err := m.leaveOut(ctx); err != nil {
+		return err
+	}
 	edits := m.runPaths()
 	byPath := make(map[string]*manifest.File, len(m.files))
 	for i := range m.files {

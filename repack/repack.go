@@ -29,8 +29,8 @@ type Result struct {
 	Digest  release.Digest `json:"digest"`
 	SRI     string         `json:"sri"`
 	Size    int64          `json:"size"`  // of the tarball, bytes
-	Files   int            `json:"files"` // regular files of the tarball
-	Bytes   int64          `json:"bytes"` // their content; of a clone, as it is after the edits
+	Files   int            `json:"files"` // regular files of the tarball that are in the tree
+	Bytes   int64          `json:"bytes"` // their content, without what was left out; of a clone, as it is after the edits
 	ELF     ELFCounts      `json:"elf"`
 	Scripts int            `json:"scripts"` // script interpreters rewritten
 	Links   int            `json:"links"`   // symlinks of the tarball that are in the tree; of a clone, without an amdgcn and llvm that may be ours
@@ -41,6 +41,11 @@ type Result struct {
 
 	// Drops are the links that Dropped counts, and why each is not there.
 	Drops []manifest.Dropped `json:"drops,omitempty"`
+
+	// Omitted sums up what Options.Omit left out, by its names, and Kept lists
+	// what it would have, had not a file that stays needed it.
+	Omitted map[string]manifest.Tally `json:"omitted,omitempty"`
+	Kept    []manifest.Omission       `json:"kept,omitempty"`
 
 	// ClonedFrom is the prefix that Clone took the tree from, and Shared how.
 	ClonedFrom string   `json:"cloned_from,omitempty"`

@@ -44,7 +44,11 @@ func (m *maker) settle(context.Context) error {
 	}
 	newest := m.newest()
 	if m.tree != "" {
-		for _, name := range []string{manifest.Name, manifest.FilesName} {
+		own := []string{manifest.Name, manifest.FilesName}
+		if m.set != nil {
+			own = append(own, manifest.OmittedName)
+		}
+		for _, name := range own {
 			if err := m.stamp(name, newest); err != nil {
 				return err
 			}

@@ -88,7 +88,7 @@ func (u *unpacker) hardLink(l *link, byPath map[string]*link) error {
 		return nil
 	}
 	if reason, gone := u.omitted[target]; gone {
-		return fmt.Errorf("%w: hard link to %q, which is left out (%s): its content has passed; leave out both or neither", ErrRefused, target, reason)
+		return fmt.Errorf("%w: hard link to %q, which is %w (%s): its content has passed; leave out both or neither", ErrRefused, target, ErrOmitted, reason)
 	}
 	if err := u.root.Link(target, l.path); err != nil {
 		return err

@@ -1,12 +1,17 @@
 package unpack
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
+
+// ErrOmitted is matched by the error about a hard link that is kept, to a file
+// that is left out.
+var ErrOmitted = errors.New("left out")
 
 // What is omitted keeps its place among the names: an archive is refused, and
 // an absolute link means the same, whatever is left out of it.

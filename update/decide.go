@@ -130,7 +130,11 @@ const newBytesKey = "new bytes: "
 // on.
 func (t *task) refusalKey(rel release.Release) string {
 	o := t.in.Repack
-	return fmt.Sprintf("%s %d %v %s %s %v", rel.Name, rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
+	key := fmt.Sprintf("%s %d %v %s %s %v", rel.Name, rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
+	if len(o.Omit) > 0 {
+		key += fmt.Sprintf(" %v", o.Omit)
+	}
+	return key
 }
 
 // refusedBefore says that a night was tried before and why it was not taken.

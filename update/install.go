@@ -120,6 +120,9 @@ func (t *task) find(ctx context.Context) error {
 	if err := t.current(); err != nil {
 		return err
 	}
+	if err := t.in.Repack.Check(t.slot.CurrentPath()); err != nil {
+		return &UsageError{err}
+	}
 	t.l, t.by = f.l, f.by
 	if t.by != nil {
 		t.out.Locked = redacted(t.by.place.URL)
@@ -241,8 +244,8 @@ func damage(err error, source *sourceReader) bool {
 		return false
 	case errorsAs[syscall.Errno](err):
 		return false // the disk: full, read-only, failing
-	case errorsAs[*repack.RefusedError](err):
-		return false // the bytes are right; somebody may want to look
+	case errorsAs[*repack.RefusedError](err), errorsAs[*repack.OmitError](err):
+		return false // the bytes are right; somebody may want to look, or to change the config
 	}
 	return true
 }

@@ -58,6 +58,9 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 // those that the ledger has last, and that the server has now if this run is
 // to take new ones.
 func (t *task) twin() (*store.Generation, *release.Pin) {
+	if t.in.Repack.PerTarget() {
+		return nil, nil // what one target leaves out is what the other is made of
+	}
 	pins, err := t.r.pins(t.in.Channel, t.rel.Name)
 	if err != nil || len(pins) == 0 {
 		return nil, nil

@@ -37,7 +37,7 @@ func (l *layout) treeLinks() {
 // entry, hidden ones included, and for each entry of a directory that holds
 // something of ours too. It comes after everything else is laid out.
 func (l *layout) rootLinks() {
-	own := map[string]bool{"opt": true, manifest.Name: true, manifest.FilesName: true}
+	own := map[string]bool{"opt": true, manifest.Name: true, manifest.FilesName: true, manifest.OmittedName: true}
 	for _, name := range l.names[""] {
 		if !own[name] {
 			l.merge(name)

@@ -79,14 +79,24 @@ func parent(p string) string {
 // ok is false when nothing is there, when the walk leaves the tree, or when
 // links go round.
 func (t *tree) resolve(dir, p string) (real string, ok bool) {
-	if strings.HasPrefix(p, "/") {
+	if real, _, ok = t.walk(dir, p, func(string) {}); !ok {
 		return "", false
+	}
+	return real, true
+}
+
+// walk is resolve, for those who want to know each link that is followed, and
+// where the walk ended: at a name that is not there, with rest still to go, or
+// "".
+func (t *tree) walk(dir, p string, follows func(link string)) (at, rest string, ok bool) {
+	if strings.HasPrefix(p, "/") {
+		return "", "", false
 	}
 	todo := strings.Split(p, "/")
 	links, steps := 0, 0
 	for len(todo) > 0 {
 		if steps++; steps > maxSteps {
-			return "", false
+			return "", "", false
 		}
 		elem := todo[0]
 		todo = todo[1:]
@@ -95,7 +105,7 @@ func (t *tree) resolve(dir, p string) (real string, ok bool) {
 			continue
 		case "..":
 			if dir == "" {
-				return "", false
+				return "", "", false
 			}
 			dir = parent(dir)
 			continue
@@ -104,22 +114,23 @@ func (t *tree) resolve(dir, p string) (real string, ok bool) {
 		n, found := t.nodes[next]
 		switch {
 		case !found:
-			return "", false
+			return next, strings.Join(todo, "/"), false
 		case n.kind == manifest.Dir:
 			dir = next
 		case n.kind == manifest.Symlink:
+			follows(next)
 			link := t.files[n.index].Link
 			if links++; links > maxLinks || strings.HasPrefix(link, "/") {
-				return "", false
+				return "", "", false
 			}
 			todo = append(strings.Split(link, "/"), todo...)
 		case len(todo) > 0:
-			return "", false
+			return "", "", false
 		default:
-			return next, true
+			return next, "", true
 		}
 	}
-	return dir, true
+	return dir, "", true
 }
 
 // resolveDir is resolve for a directory, remembered.

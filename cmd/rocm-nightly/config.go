@@ -181,10 +181,15 @@ func optional(s *jsonschema.Schema) {
 func (a *app) configSchema() error {
 	text := &jsonschema.Schema{Type: "string"}
 	size := &jsonschema.Schema{Types: []string{"string", "integer"}}
+	part := &jsonschema.Schema{Type: "string"}
+	for _, name := range config.Parts() {
+		part.Enum = append(part.Enum, name)
+	}
 	s, err := jsonschema.For[config.Config](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[config.Duration](): text,
 		reflect.TypeFor[config.Patience](): text,
 		reflect.TypeFor[config.Size]():     size,
+		reflect.TypeFor[config.Part]():     part,
 	}})
 	if err != nil {
 		return fmt.Errorf("describe config: %w", err)

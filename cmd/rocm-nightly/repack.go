@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -28,6 +30,7 @@ type repackOptionsFlags struct {
 	interpreterPath []string
 	addRPath        []string
 	decompressor    string
+	omit            []string
 	scope           string
 	refuse          string
 }
@@ -63,6 +66,7 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	f.StringArrayVar(&o.interpreterPath, "interpreter-path", nil, "a `directory` in which script interpreters are found (profile nix); may be given again")
 	f.StringArrayVar(&o.addRPath, "add-rpath", nil, "a `directory` to add at the end of every run path; may be given again")
 	f.StringVar(&o.decompressor, "decompressor", "", "auto, or klauspost: gzip by klauspost/compress")
+	f.StringArrayVar(&o.omit, "omit", nil, "a `part` of the tarball to leave out, beside those of the config: "+strings.Join(config.Parts(), ", ")+"; may be given again")
 	f.StringVar(&o.scope, "audit-scope", "", "host: this machine's libraries and interpreters count; tree: they do not")
 	f.StringVar(&o.refuse, "audit-refuse", "", "regression, all or never")
 	a.jsonFlag(c)
@@ -84,6 +88,8 @@ func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
 		return empty("interpreter-path")
 	case slices.Contains(o.addRPath, ""):
 		return empty("add-rpath")
+	case slices.Contains(o.omit, ""):
+		return empty("omit")
 	}
 	return nil
 }
@@ -164,8 +170,13 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 	over(&au.Refuse, o.refuse)
 	r.InterpreterPath = append(r.InterpreterPath[:len(r.InterpreterPath):len(r.InterpreterPath)], o.interpreterPath...)
 	r.AddRPath = append(r.AddRPath[:len(r.AddRPath):len(r.AddRPath)], o.addRPath...)
+	r.Omit = slices.Clone(r.Omit)
+	for _, name := range o.omit {
+		r.Omit = append(r.Omit, config.Part(name))
+	}
 	check := *cfg
 	check.Repack, check.Audit, check.Unpack = r, au, u
+	check.Installs = nil // were checked with the config, which may suit them alone
 	if err := check.Validate(); err != nil {
 		return repack.Options{}, err
 	}
@@ -199,8 +210,16 @@ func (a *app) printRepack(r *repack.Result, dir string) {
 	fmt.Fprintf(a.stdout, "  digest %s\n", r.SRI)
 	fmt.Fprintf(a.stdout, "  ELF: %d seen, %d patched, %d skipped; scripts: %d; links: %d, %d dropped\n",
 		r.ELF.Seen, r.ELF.Patched, r.ELF.Skipped, r.Scripts, r.Links, r.Dropped)
+	if text := omittedText(r); text != "" {
+		fmt.Fprintf(a.stdout, "  left out: %s\n", text)
+	}
 	fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", r.Audit.Fatal, r.Audit.Required, r.Audit.Warnings)
 	const shown = 10
+	if a.verbose {
+		for _, k := range r.Kept {
+			fmt.Fprintf(a.stderr, "stays in spite of --omit %s: %s: %s needs it\n", k.Rule, printable(k.Path), printable(k.Needs))
+		}
+	}
 	for i, s := range r.Skips {
 		if i == shown && !a.verbose {
 			fmt.Fprintf(a.stderr, "left as it is: %d more (-v shows all)\n", len(r.Skips)-shown)
@@ -215,6 +234,28 @@ func (a *app) printRepack(r *repack.Result, dir string) {
 		}
 		fmt.Fprintf(a.stderr, "dropped: %s: %s\n", printable(d.Path), printable(d.Reason))
 	}
+}
+
+// omittedText sums up what was left out; "" for nothing.
+func omittedText(r *repack.Result) string {
+	if len(r.Omitted) == 0 && len(r.Kept) == 0 {
+		return ""
+	}
+	var sum manifest.Tally
+	var parts []string
+	for _, rule := range slices.Sorted(maps.Keys(r.Omitted)) {
+		t := r.Omitted[rule]
+		sum.Files, sum.Bytes = sum.Files+t.Files, sum.Bytes+t.Bytes
+		parts = append(parts, fmt.Sprintf("%s %s", rule, bytesText(t.Bytes)))
+	}
+	text := fmt.Sprintf("%d, %s", sum.Files, bytesText(sum.Bytes))
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if n := len(r.Kept); n > 0 {
+		text += fmt.Sprintf("; needed all the same: %d", n)
+	}
+	return text
 }
 
 // bytesText is a size for people.

@@ -196,7 +196,7 @@ func shared(o repack.Options, dedup string) repack.Options {
 
 func repackOptions(r config.Repack, au config.Audit, u config.Unpack) repack.Options {
 	o := repack.Options{
-		Profile: r.Profile, RunPath: r.RunPath, Interpreter: r.Interpreter, InterpreterPath: r.InterpreterPath, AddRPath: r.AddRPath,
+		Profile: r.Profile, RunPath: r.RunPath, Interpreter: r.Interpreter, InterpreterPath: r.InterpreterPath, AddRPath: r.AddRPath, Omit: r.Leaves(),
 		Limits:       unpack.Limits{MaxBytes: int64(u.MaxBytes), MaxEntries: u.MaxEntries, MaxRatio: u.MaxRatio},
 		Decompressor: u.Decompressor,
 		Audit:        repack.AuditOptions{Scope: au.Scope, Refuse: au.Refuse, Allow: allowed(au)},

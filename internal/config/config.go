@@ -114,7 +114,7 @@ type Repack struct {
 	Interpreter     string   `yaml:"interpreter" json:"interpreter" jsonschema:"the program interpreter to write into executables; empty: theirs"`
 	InterpreterPath []string `yaml:"interpreter_path" json:"interpreter_path" jsonschema:"directories in which script interpreters are found (profile nix)"`
 	AddRPath        []string `yaml:"add_rpath" json:"add_rpath" jsonschema:"directories to add at the end of every run path"`
-	Omit            []string `yaml:"omit" json:"omit" jsonschema:"what to leave out"`
+	Omit            []Part   `yaml:"omit" json:"omit" jsonschema:"parts of the tarball to leave out; databases and kernels are those of other targets"`
 }
 
 // Audit says what the audit looks at and what it refuses.
@@ -184,7 +184,7 @@ func defaultOf(d *amd.Data) *Config {
 		},
 		Download: Download{Connections: 4, Retries: 10, IdleTimeout: Duration(time.Minute)},
 		Unpack:   Unpack{MaxBytes: 200 << 30, MaxEntries: 1_000_000, MaxRatio: 200, Decompressor: "auto"},
-		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []string{}},
+		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []Part{}},
 		Audit:    Audit{Scope: "host", Refuse: "regression", Allow: []Allow{}},
 		Health:   Health{Command: []string{}, Timeout: Duration(time.Minute)},
 		Dedup:    "auto",

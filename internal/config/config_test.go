@@ -174,7 +174,6 @@ func TestValidate(t *testing.T) {
 		"policy: {series: 10.2.x}":     "policy.series",
 		"policy: {series: v10.2}":      "policy.series",
 		"repack: {profile: nix}":       "interpreter_path",
-		"repack: {omit: [tests]}":      "omit",
 		"repack: {add_rpath: ['a:b']}": "add_rpath",
 		"download: {connections: 0}":   "connections",
 		"health: {command: [true]}":    "health.command",

@@ -14,6 +14,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/lockfile"
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -143,6 +144,10 @@ func (c *Config) installs(v *validator) {
 		if in.Repack != nil {
 			v.repack(key+".repack", *in.Repack)
 		}
+		if known && target != gfx.Auto {
+			err := omit.CheckTarget(c.RepackOf(in).Leaves(), target)
+			v.check(err == nil, key+".target", "%v", err)
+		}
 		if in.Audit != nil {
 			v.audit(key+".audit", *in.Audit)
 		}
@@ -268,7 +273,8 @@ func (v *validator) repack(key string, r Repack) {
 		v.check(ok, fmt.Sprintf("%s.add_rpath[%d]", key, i), "%q is neither an absolute path nor begins with $ORIGIN", dir)
 	}
 	v.check(r.Profile != "nix" || len(r.InterpreterPath) > 0, key+".interpreter_path", "profile nix finds script interpreters only here, and it is empty")
-	v.check(len(r.Omit) == 0, key+".omit", "leaving out parts of the tarball is not supported by this version")
+	err := omit.Check(r.Leaves())
+	v.check(err == nil, key+".omit", "%v", err)
 }
 
 func (v *validator) audit(key string, a Audit) {

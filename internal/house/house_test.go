@@ -66,6 +66,7 @@ var arrows = map[string][]string{
 	"internal/lockfile":      {},
 	"internal/manifest":      {},
 	"internal/diskspace":     {},
+	"internal/omit":          {},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
@@ -74,7 +75,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

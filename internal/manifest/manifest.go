@@ -16,10 +16,12 @@ import (
 // Schema is the version of the format that this package writes.
 const Schema = 1
 
-// The names of the two files, at the root of a prefix.
+// The names of the files, at the root of a prefix. The last is only there when
+// parts of the tarball were to be left out.
 const (
-	Name      = "manifest.json"
-	FilesName = "files.jsonl"
+	Name        = "manifest.json"
+	FilesName   = "files.jsonl"
+	OmittedName = "omitted.jsonl"
 )
 
 // ErrNewer is matched by errors about a manifest from a newer program.
@@ -41,7 +43,9 @@ type Manifest struct {
 	Options json.RawMessage `json:"options"`           // the repack options that shape the bytes
 	Counts  Counts          `json:"counts"`
 	Edits   map[string]int  `json:"edits"`             // files edited, by rule
-	Dropped []Dropped       `json:"dropped,omitempty"` // entries of the tarball that are not in the prefix
+	Dropped []Dropped       `json:"dropped,omitempty"` // links of the tarball that could not be in any prefix
+
+	Omitted map[string]Tally `json:"omitted,omitempty"` // entries that were left out on purpose, by rule; omitted.jsonl lists them
 }
 
 // Counts sums up the files of the tree.
