@@ -181,8 +181,10 @@ func decompress(ctx context.Context, f format, in *input, name string, cores int
 	case formatTar:
 		return plain{in}, nil
 	}
-	// What is faster than klauspost's gzip belongs here, for all names but its.
-	return newGzip(in)
+	if name == DecompressorKlauspost {
+		return newGzip(in)
+	}
+	return newFastGzip(ctx, in), nil
 }
 
 // cores is how many threads there are to be busy.

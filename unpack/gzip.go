@@ -2,11 +2,31 @@ package unpack
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/rocm-nightly/rocm-nightly/unpack/pgunzip"
 )
+
+// fastGunzip is gzip by our own package.
+type fastGunzip struct{ *pgunzip.Reader }
+
+func newFastGzip(ctx context.Context, in *input) fastGunzip {
+	return fastGunzip{pgunzip.NewReader(ctx, in.Reader, pgunzip.Options{})}
+}
+
+// Read implements io.Reader.
+func (g fastGunzip) Read(p []byte) (int, error) {
+	n, err := g.Reader.Read(p)
+	if errors.Is(err, pgunzip.ErrTrailing) {
+		err = fmt.Errorf("%w: %w; fetch it again", ErrRefused, err)
+	}
+	return n, err
+}
 
 // gunzip is gzip by klauspost/compress.
 type gunzip struct {

@@ -7,9 +7,9 @@ const (
 	// first and at last, and firstPlain and mostPlain the same for bytes. What
 	// expands to more is decoded in order.
 	firstMarked = 256 << 10
-	mostMarked  = 4 << 20
-	firstPlain  = 4 << 20
-	mostPlain   = 16 << 20
+	mostMarked  = 2 << 20
+	firstPlain  = 2 << 20
+	mostPlain   = 8 << 20
 
 	// guessStep is how much is decoded before markers are looked for.
 	guessStep = 64 << 10
