@@ -3,11 +3,8 @@ package repack
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -154,22 +151,6 @@ func (p *patcher) edit(e wrap.RunPathEdit) error {
 	defer p.mu.Unlock()
 	p.m.res.ELF.Patched++
 	return nil
-}
-
-// hash reads a file again after its edit: a file's digest is always that of
-// bytes that were read back.
-func (m *maker) hash(name string) (sum string, size int64, err error) {
-	in, err := m.root.Open(name)
-	if err != nil {
-		return "", 0, fmt.Errorf("hash: %w", err)
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	h := sha256.New()
-	size, err = io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{in}, make([]byte, 1<<20))
-	if err != nil {
-		return "", 0, fmt.Errorf("hash %s: %w", name, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
 // twins gives the other names of an edited inode its new facts.

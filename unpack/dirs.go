@@ -97,11 +97,16 @@ func (k *dir) create(base string, mode fs.FileMode) (*file, error) {
 
 // file is an open file of the tree.
 type file struct {
-	name string
-	fd   int
+	name   string
+	fd     int
+	direct bool // writes go past the page cache
 }
 
 func (f *file) writeAt(p []byte, off int64) error {
+	p, off, err := f.writeDirect(p, off)
+	if err != nil {
+		return err
+	}
 	for len(p) > 0 {
 		var n int
 		err := call("write", f.name, func() (err error) {

@@ -212,6 +212,8 @@ type unpacker struct {
 	pool *pool
 	dirs *dirs // of the reading goroutine
 
+	direct bool // large files go past the page cache
+
 	// plainModes is set if the first directory, which is always one of the
 	// root's, got just the mode that was asked for: the umask takes away
 	// nothing that matters, and the root has no setgid bit or default ACL to
@@ -231,7 +233,7 @@ type unpacker struct {
 func newUnpacker(ctx context.Context, root *os.Root, o Options) *unpacker {
 	return &unpacker{
 		ctx: ctx, root: root, o: o,
-		jobs: make(chan job, jobsAhead), pool: newPool(), dirs: newDirs(root),
+		jobs: make(chan job, jobsAhead), pool: newPool(), dirs: newDirs(root), direct: direct(root),
 		nodes:   map[string]*manifest.File{".": {Kind: manifest.Dir}},
 		omitted: make(map[string]string),
 	}

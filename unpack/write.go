@@ -8,6 +8,8 @@ import (
 	"hash"
 	"io/fs"
 	"path"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/directio"
 )
 
 // writer writes one file after the other.
@@ -44,6 +46,9 @@ func (w *writer) file(j job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.close()) }()
+	if w.u.direct && j.file.Size >= directio.Least {
+		out.direct = directio.Start(out.fd)
+	}
 	w.hash.Reset()
 	if err := w.chunks(out, j); err != nil {
 		return err
@@ -57,12 +62,21 @@ func (w *writer) file(j job) (err error) {
 	return chtimes(out.fd, j.file.MTime)
 }
 
-// chunks writes the chunks of a file in order, and hashes them.
+// chunks writes the chunks of a file in order, and hashes them: those of a file
+// that has several while they are written, since large files come one at a time
+// and would else keep the decompressor waiting.
 func (w *writer) chunks(out *file, j job) error {
+	hash := w.hashNow
+	if j.more != nil {
+		beside := newBeside(w.hash)
+		defer beside.close()
+		hash = beside.hash
+	}
 	var off, written int64
 	for c, ok := j.first, true; ok; {
-		w.hash.Write(c.data)
+		hashed := hash(c.data)
 		end, err := writeData(out, c.data, off)
+		hashed() // before c's memory is given back
 		if err != nil {
 			return err
 		}
@@ -85,6 +99,38 @@ func (w *writer) chunks(out *file, j job) error {
 	}
 	return nil
 }
+
+// hashNow hashes p before it returns.
+func (w *writer) hashNow(p []byte) (wait func()) {
+	w.hash.Write(p)
+	return func() {}
+}
+
+// beside hashes in a goroutine of its own.
+type beside struct {
+	todo chan []byte
+	done chan struct{}
+}
+
+func newBeside(h hash.Hash) *beside {
+	b := &beside{todo: make(chan []byte), done: make(chan struct{})}
+	go func() {
+		for p := range b.todo {
+			h.Write(p)
+			b.done <- struct{}{}
+		}
+	}()
+	return b
+}
+
+// hash begins to hash p, which must stay as it is until wait has returned.
+func (b *beside) hash(p []byte) (wait func()) {
+	b.todo <- p
+	return func() { <-b.done }
+}
+
+// close ends the goroutine.
+func (b *beside) close() { close(b.todo) }
 
 // holeSize is the size of the smallest hole. GPU code archives and databases
 // have long runs of zeros; much smaller holes would cost more in pieces of a

@@ -67,6 +67,7 @@ var arrows = map[string][]string{
 	"internal/manifest":      {},
 	"internal/diskspace":     {},
 	"internal/omit":          {},
+	"internal/directio":      {},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
@@ -75,7 +76,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
