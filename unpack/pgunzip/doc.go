@@ -21,7 +21,7 @@
 //
 // A block of deflate (RFC 1951) can begin at any bit, refers to the 32 KiB before
 // it and says nowhere how long it is, so that a file cannot simply be cut up. With one
-// worker, Reader goes through it block by block. With more, the way is that of
+// or two workers, Reader goes through it block by block. With more, the way is that of
 // rapidgzip (Knespel and Brunst, "Rapidgzip: Parallel Decompression and Seeking
 // in Gzip Files Using Cache Prefetching", HPDC 2023, doi:10.1145/3588195.3592992),
 // which goes back to pugz (Kerbiriou and Chikhi, HiCOMB 2019):

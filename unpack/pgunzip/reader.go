@@ -9,28 +9,29 @@ import (
 
 // Options says how to decompress. The zero Options is right for all.
 type Options struct {
-	// Workers is how many goroutines decode ahead of the reader. 1: none, all is
-	// done within Read. 0: as many as there are processors if these are at
-	// least four, else 1, since decoding ahead takes about half as much
-	// processor time again.
+	// Workers is how many threads there are to be busy. 1: all is done within
+	// Read. 2: a goroutine decodes ahead, in order. From 3 on, so many
+	// goroutines decode pieces of the input. 0: as many as there are
+	// processors, but with three as if there were two, since decoding pieces
+	// takes a third more processor time.
 	Workers int
 }
 
 // leastParallel is the number of processors from which on it pays to decode
-// ahead.
+// pieces.
 const leastParallel = 4
 
 // maxWorkers bounds memory.
 const maxWorkers = 64
 
 func (o Options) workers() int {
-	n := o.Workers
-	if n <= 0 {
-		if n = runtime.GOMAXPROCS(0); n < leastParallel {
-			n = 1
-		}
+	if o.Workers > 0 {
+		return min(o.Workers, maxWorkers)
 	}
-	return min(n, maxWorkers)
+	if n := runtime.GOMAXPROCS(0); n < leastParallel {
+		return min(n, 2)
+	}
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 // Reader decompresses gzip. It is not safe for concurrent use.
@@ -55,10 +56,13 @@ type engine interface {
 // is read within Read, else by a goroutine of its own.
 func NewReader(ctx context.Context, r io.Reader, o Options) *Reader {
 	z := &Reader{ctx: ctx}
-	if n := o.workers(); n > 1 {
-		z.engine = newParallel(ctx, r, n)
-	} else {
+	switch n := o.workers(); n {
+	case 1:
 		z.engine = newSerial(ctx, r)
+	case 2:
+		z.engine = newAhead(ctx, newSerial(ctx, r))
+	default:
+		z.engine = newParallel(ctx, r, n)
 	}
 	return z
 }

@@ -32,34 +32,34 @@ func (z *serial) next() ([]byte, int64, error) {
 			return nil, z.taken(), z.fail
 		}
 		from := z.s.at
-		why, err := z.s.step(z.err == io.EOF)
-		p := z.s.out[from:z.s.at]
-		z.m.add(p)
-		if err != nil {
-			z.fail = located(err, z.base)
-		} else {
-			z.fail = z.handle(why, len(p) > 0)
-		}
-		if len(p) > 0 {
-			return p, z.taken(), nil
+		var why stop
+		why, z.fail = z.advance()
+		switch p := z.s.out[from:z.s.at]; {
+		case len(p) > 0:
+			return p, z.taken(), nil // and what why asks for next time, when p is not needed any more
+		case z.fail != nil:
+		case why == roomless:
+			z.s.makeRoom()
+		case why == needInput:
+			z.fail = z.fill()
 		}
 	}
 }
 
-// handle does what why asks for. Where there is output, it must stay where it
-// is until the next call.
-func (z *serial) handle(why stop, output bool) error {
+// advance takes one step, and checks what it brings.
+func (z *serial) advance() (stop, error) {
+	from := z.s.at
+	why, err := z.s.step(z.err == io.EOF)
+	z.m.add(z.s.out[from:z.s.at])
 	switch {
-	case why == atEnd:
-		return io.EOF
+	case err != nil:
+		return why, located(err, z.base)
 	case why == atTrailer:
-		return z.m.check(z.s.memberEnd.crc, z.s.memberEnd.size)
-	case why == roomless && !output:
-		z.s.makeRoom()
-	case why == needInput && !output:
-		return z.fill()
+		return why, z.m.check(z.s.memberEnd.crc, z.s.memberEnd.size)
+	case why == atEnd:
+		return why, io.EOF
 	}
-	return nil
+	return why, nil
 }
 
 // fill reads more input behind what is left.

@@ -47,16 +47,22 @@ type stream struct {
 }
 
 func newStream() *stream {
-	s := &stream{d: newInflater(), out: make([]byte, window+chunkSize+maxMatch+slack)}
+	s := &stream{d: newInflater(), out: newBuffer()}
 	s.floor, s.at = window, window
 	return s
 }
 
+// newBuffer returns memory for the output of a stream.
+func newBuffer() []byte { return make([]byte, window+chunkSize+maxMatch+slack) }
+
 // makeRoom drops all of the output but the window.
-func (s *stream) makeRoom() {
+func (s *stream) makeRoom() { s.moveTo(s.out) }
+
+// moveTo makes out the memory of the output, and takes only the window along.
+func (s *stream) moveTo(out []byte) {
 	keep := min(s.at-s.floor, window)
-	copy(s.out[window-keep:window], s.out[s.at-keep:s.at])
-	s.floor, s.at = window-keep, window
+	copy(out[window-keep:window], s.out[s.at-keep:s.at])
+	s.out, s.floor, s.at = out, window-keep, window
 }
 
 // step decodes until there is something to say. New output is what lies
