@@ -92,6 +92,7 @@ func packings() []packing {
 		{"xz crc32", xzBy("--check=crc32"), []string{xz, end}},
 		{"xz sha256", xzBy("--check=sha256"), []string{xz, end}},
 		{"xz none", xzBy("--check=none"), []string{end}},
+		{"xz x86", xzBy("--x86", "--lzma2"), []string{xz, end}},
 		{"xz blocks", xzBy("-T2", "--block-size=100000"), []string{xz, end}},
 		{"zstd of two frames", func(t testing.TB, raw []byte) []byte {
 			return slices.Concat([]byte("\x53\x2a\x4d\x18\x03\x00\x00\x00abc"), zstdBy(t, raw[:700]), []byte("\x50\x2a\x4d\x18\x00\x00\x00\x00"), zstdBy(t, raw[700:]))
@@ -163,6 +164,9 @@ func TestEndOfEachFormat(t *testing.T) {
 				}
 			}
 			for _, n := range []int{1, 4, 512, 1 << 17} {
+				if n == 1 && strings.HasPrefix(p.name, "xz") {
+					continue // its padding comes in fours
+				}
 				in := append(slices.Clone(whole), make([]byte, n)...)
 				verified := release.NewVerifiedReader(bytes.NewReader(in))
 				if _, err := Check(context.Background(), verified, Options{}); err != nil || verified.Size() != int64(len(in)) {
@@ -217,7 +221,6 @@ func TestRefusedFormats(t *testing.T) {
 	raw := rawTar(t, entry{name: "./a", body: varied(2000)})
 	broken := slices.Clone(raw)
 	broken[0] ^= 1
-	bcj := func() []byte { return xzBy(t, raw, "--x86", "--lzma2") }
 	for what, c := range map[string]struct {
 		in   []byte
 		want string
@@ -231,9 +234,9 @@ func TestRefusedFormats(t *testing.T) {
 		"a far window":     {[]byte("\x28\xb5\x2f\xfd\x00\x90" + "rest of it"), "zstd window of 256 MiB, more than 128 MiB"},
 		"zstd --long=31":   {zstdBy(t, raw, "--long=31", "--no-content-size"), ""},
 		"a dictionary":     {[]byte("\x28\xb5\x2f\xfd\x21\x07\x09rest"), "dictionary 7"},
-		"xz with a filter": {bcj(), "another filter"},
-		"xz with 4 GiB":    {xzClaim(40), "dictionary of 4096 MiB, more than 256 MiB"},
-		"xz with 384 MiB":  {xzClaim(33), "dictionary of 384 MiB, more than 256 MiB"},
+		"xz with 4 GiB":    {xzClaim(40), "dictionary of more than 256 MiB"},
+		"xz with 384 MiB":  {xzClaim(33), "dictionary of more than 256 MiB"},
+		"xz with a filter": {xzWith(0x20), "a filter that is not known"},
 	} {
 		_, err := Check(context.Background(), bytes.NewReader(c.in), Options{})
 		if c.want == "" {
@@ -246,9 +249,15 @@ func TestRefusedFormats(t *testing.T) {
 }
 
 // xzClaim is an xz stream whose block asks for a dictionary of so many bits.
-func xzClaim(bits byte) []byte {
+func xzClaim(bits byte) []byte { return xzBlock(2, 0, 0x21, 1, bits, 0, 0, 0) }
+
+// xzWith is an xz stream whose block asks for another filter than LZMA2 alone.
+func xzWith(filter byte) []byte { return xzBlock(2, 0, filter, 1, 0, 0, 0, 0) }
+
+// xzBlock is an xz stream as far as the header of its first block.
+func xzBlock(header ...byte) []byte {
 	seal := func(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b)) }
-	return slices.Concat(xzMagic, seal([]byte{0, 1}), seal([]byte{2, 0, 0x21, 1, bits, 0, 0, 0}), make([]byte, 100))
+	return slices.Concat(xzMagic, seal([]byte{0, 1}), seal(header), make([]byte, 100))
 }
 
 func TestUnknownDecompressor(t *testing.T) {
