@@ -16,11 +16,12 @@ import (
 // Whatever links an archive has, none that comes out leads out of the tree, and
 // neither the outcome nor the tree depends on the order of the entries.
 func TestRandomLinks(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 2026))
 	y := newYard(t)
 	before := y.outside(t)
 	count := map[string]int{}
-	for i := range 100 {
+	for i := range 60 {
 		entries := randomEntries(r)
 		one := y.unpack(t, fmt.Sprintf("root-a%d", i), entries)
 		slices.Reverse(entries)
@@ -35,7 +36,7 @@ func TestRandomLinks(t *testing.T) {
 	if after := y.outside(t); after != before {
 		t.Errorf("outside the roots there was\n%s\nand is\n%s", before, after)
 	}
-	if count["refused"] < 15 || count["taken"] < 15 {
+	if count["refused"] < 9 || count["taken"] < 9 {
 		t.Errorf("the archives are of one kind: %v", count)
 	}
 }

@@ -21,6 +21,7 @@ func TestSparseBombIsRefused(t *testing.T) {
 
 // The ratio is that of what came, not of what a header says will come.
 func TestRatioIsJudgedAsContentComes(t *testing.T) {
+	t.Parallel()
 	noise := make([]byte, 12<<20)
 	if _, err := rand.Read(noise); err != nil {
 		t.Fatal(err)

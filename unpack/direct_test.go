@@ -17,6 +17,7 @@ import (
 // Files of sizes around that from which on the page cache is passed by are what
 // they are in the archive: content, holes, mode and time.
 func TestLargeFilesOfOddSizes(t *testing.T) {
+	t.Parallel()
 	noise := varied(4 << 20)
 	bodies := map[string]string{}
 	for _, size := range []int{1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<20 + 4095, 1<<20 + 4096, 1<<20 + 4097, 1<<20 + holeSize, 2<<20 - 4096, 2<<20 - 1, 3<<20 + 511} {
@@ -69,6 +70,7 @@ func onDiskIs(t *testing.T, name, body string, mtime int64) {
 
 // Large text that was edited lies anywhere in memory, and is written all the same.
 func TestLargeEditedText(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<20 + 4095, 3<<20 + 7} {
 		for _, from := range []int{0, 1, 512, 4096} {
 			text := strings.Repeat("#!text of a line\n", (size+4096)/16)

@@ -62,6 +62,7 @@ func filesOf(n, size int) []entry {
 // A full disk is an error that names what was being written, at once, though
 // the source goes on or hangs.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, c := range fullCases {
 		t.Run(c.what, func(t *testing.T) {
 			raw := rawTar(t, c.entries()...)

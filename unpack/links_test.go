@@ -53,6 +53,7 @@ func permutations[E any](s []E, f func([]E)) {
 
 // What an absolute link means does not depend on where it stands.
 func TestAbsoluteLinksInAnyOrder(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		entries []entry
 		want    map[string]string

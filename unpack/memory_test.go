@@ -58,7 +58,7 @@ func perEntry(t testing.TB, tarball []byte, n int) (live, total, kept int64) {
 // Most of what is allocated for an entry is archive/tar's and os.Root's, and
 // is garbage at once; the limit on it stands just above.
 func TestMemoryOfAnEntry(t *testing.T) {
-	const n = 4096
+	const n = 2048
 	if live, total, kept := perEntry(t, smallFiles(t, n), n); live > 600 || kept > 600 || total > 1700 {
 		t.Errorf("for an entry %d bytes in use, %d allocated, %d kept", live, total, kept)
 	}

@@ -29,7 +29,7 @@ func manyShapes(t *testing.T) []byte {
 		}
 		entries = append(entries, entry{name: fmt.Sprintf("./sizes/%d/f", size), body: string(body)}, entry{name: fmt.Sprintf("./zeros/%d", size), body: string(make([]byte, size))})
 	}
-	for i := range 300 {
+	for i := range 120 {
 		entries = append(entries, entry{name: fmt.Sprintf("./many/%d/%d/f%d", i%20, i%3, i), body: strings.Repeat("m", i*7)})
 	}
 	entries = append(entries, entry{name: "./many/7/", kind: tar.TypeDir, mode: 0o700})

@@ -70,6 +70,7 @@ func soon(t *testing.T, ctx context.Context, r io.Reader, root *os.Root) error {
 }
 
 func TestCancelWhileTheSourceHangs(t *testing.T) {
+	t.Parallel()
 	whole := archive(t, entry{name: "./a", body: strings.Repeat("abc", 5000)})
 	raw := rawTar(t, entry{name: "./a", body: strings.Repeat("abc", 5000)})
 	for what, data := range map[string][]byte{
@@ -130,6 +131,7 @@ func (c *cancelling) Read(p []byte) (int, error) {
 }
 
 func TestCancellationBlamesNoFile(t *testing.T) {
+	t.Parallel()
 	whole := archive(t, amdLike()...)
 	for left := range 6 {
 		ctx, cancel := context.WithCancel(context.Background())
