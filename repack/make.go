@@ -36,6 +36,7 @@ type maker struct {
 	checks  []string  // what the tarball proved of itself
 	set     *omit.Set // nil when nothing is to be left out
 	omitted []manifest.Omission
+	came    map[string]int64 // sizes in the tarball of files that were edited, if anything is to be left out
 	res     Result
 }
 
@@ -92,7 +93,7 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 	scripts := m.scripts()
 	verified := release.NewVerifiedReader(src, m.o.Expect...)
 	res, err := unpack.Tree(ctx, verified, treeRoot, unpack.Options{
-		Limits: m.o.Limits, Decompressor: m.o.Decompressor, Wants: m.wants(scripts), Edit: scripts.Edit, Omit: m.omit(),
+		Limits: m.o.Limits, Decompressor: m.o.Decompressor, Wants: scripts.Wants, Edit: m.edit(scripts), Omit: m.omit(),
 		Event: func(e unpack.Event) { m.o.Event(Event{Stage: "unpack", Done: e.Bytes}) },
 	})
 	if err != nil {

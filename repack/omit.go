@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -46,15 +47,21 @@ func (m *maker) omit() func(name string, kind manifest.Kind, size int64) string 
 	}
 }
 
-// wants is what the text rules want, but for what will be left out: a script
-// that is not there has no interpreter to miss.
-func (m *maker) wants(scripts *wrap.Scripts) func(name string, head []byte) bool {
+// edit is the editor of text files, which takes note of how large they were in
+// the tarball: whether one is left out is known later, for what is there yet
+// may be wanted under another name.
+func (m *maker) edit(scripts *wrap.Scripts) func(name string, mode fs.FileMode, data []byte) ([]byte, []string, error) {
 	if m.set == nil {
-		return scripts.Wants
+		return scripts.Edit
 	}
-	return func(name string, head []byte) bool {
-		rule, _ := m.set.Hit(name, manifest.Regular)
-		return rule == "" && scripts.Wants(name, head)
+	m.came = map[string]int64{}
+	return func(name string, mode fs.FileMode, data []byte) ([]byte, []string, error) {
+		size := int64(len(data))
+		out, rules, err := scripts.Edit(name, mode, data)
+		if len(rules) > 0 {
+			m.came[path.Join(m.tree, name)] = size
+		}
+		return out, rules, err
 	}
 }
 
@@ -77,9 +84,10 @@ func (m *maker) leaveOut(ctx context.Context) error {
 	if err := m.set.Mismatch(); err != nil {
 		return &OmitError{err}
 	}
-	l := &leaver{m: m, gone: map[string]string{}, folders: map[string]bool{}}
+	l := &leaver{m: m, gone: map[string]string{}, folders: map[string]bool{}, heirs: map[string]string{}}
 	l.streamed()
 	l.unwanted()
+	l.skips()
 	if err := l.emptied(ctx); err != nil {
 		return err
 	}
@@ -133,6 +141,7 @@ type leaver struct {
 	m       *maker
 	gone    map[string]string // paths that are left out, and the rules
 	folders map[string]bool   // those of them that are directories
+	heirs   map[string]string // the first names that are left of inodes, by those that were first
 	doomed  []string          // those of them that are on disk
 }
 
@@ -198,8 +207,8 @@ func (l *leaver) take(out map[int]string, alive map[string]bool) {
 		}
 		o := manifest.Omission{Path: f.Path, Kind: f.Kind, Rule: rule}
 		if f.Kind == manifest.Regular && f.Same == "" && !alive[f.Path] {
-			o.Size = f.Size
-			m.res.Bytes -= f.Size
+			o.Size = cmp.Or(m.came[f.Path], f.Size)
+			m.res.Bytes -= o.Size
 		}
 		m.omitted = append(m.omitted, o)
 		l.gone[f.Path], l.folders[f.Path] = rule, f.Kind == manifest.Dir
@@ -212,18 +221,32 @@ func (l *leaver) take(out map[int]string, alive map[string]bool) {
 // inherit makes the first name that is left of an inode the one that the others
 // refer to.
 func (l *leaver) inherit() {
-	heir := map[string]string{}
 	for i := range l.m.files {
 		f := &l.m.files[i]
 		if _, gone := l.gone[f.Same]; f.Same == "" || !gone {
 			continue
 		}
-		if first, ok := heir[f.Same]; ok {
+		if first, ok := l.heirs[f.Same]; ok {
 			f.Same = first
 		} else {
-			heir[f.Same], f.Same = f.Path, ""
+			l.heirs[f.Same], f.Same = f.Path, ""
 		}
 	}
+}
+
+// skips takes back what was said of files that are gone: a script that is not
+// there has no interpreter to miss, unless it has another name.
+func (l *leaver) skips() {
+	var left []Skip
+	for _, s := range l.m.res.Skips {
+		if heir := l.heirs[s.Path]; heir != "" {
+			s.Path = heir
+		}
+		if _, gone := l.gone[s.Path]; !gone {
+			left = append(left, s)
+		}
+	}
+	l.m.res.Skips = left
 }
 
 // maxRounds bounds how often directories and links are looked at again: a link

@@ -391,6 +391,43 @@ func (n *neverRead) Read([]byte) (int, error) {
 	return 0, errors.New("no")
 }
 
+// A script that is left out under one name and stays under another is edited as
+// it would be without, and what nothing can run is told by the name that is left.
+func TestOmitFirstNameOfAScript(t *testing.T) {
+	const run, lost = "#!/opt/python/cp312-cp312/bin/python3.12\nprint(1)\n", "#!@STRANGE_INTERPRETER@\n"
+	tree := &demo.Tree{MTime: time.Date(2026, 9, 30, 11, 0, 0, 0, time.UTC)}
+	tree.File(".info/version", 0o644, []byte("10.2.0\n"))
+	for name, text := range map[string]string{"run": run, "lost": lost} {
+		tree.File("share/x/tests/"+name, 0o755, []byte(text))
+		tree.Link("share/y/"+name, "share/x/tests/"+name)
+	}
+	tree.File("share/x/tests/alone", 0o755, []byte(run))
+	tree.File("share/x/tests/gone", 0o755, []byte(lost))
+	o := Options{Omit: []string{"tests"}, FinalPrefix: "/opt/here", Audit: AuditOptions{Scope: audit.ScopeTree, Refuse: audit.RefuseNever}}
+	dir, res := into(t, pack(t, tree), o)
+	text, err := os.ReadFile(filepath.Join(dir, treeDir, "share/y/run"))
+	if err != nil || !strings.HasPrefix(string(text), "#!/usr/bin/env python3\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if len(res.Skips) != 1 || res.Skips[0].Path != treeDir+"/share/y/lost" {
+		t.Errorf("%+v", res.Skips)
+	}
+	if got, want := res.Omitted["tests"], (manifest.Tally{Files: 6, Bytes: int64(len(run) + len(lost))}); got != want || res.Scripts != 1 {
+		t.Errorf("%+v, want %+v; %d scripts", got, want, res.Scripts)
+	}
+	if want := int64(len("10.2.0\n") + len(run) + len(lost)); res.Bytes != want {
+		t.Errorf("%d bytes are left, not %d", res.Bytes, want)
+	}
+	to := t.TempDir()
+	again, err := Clone(context.Background(), dir, to, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same(t, dir, to); !reflect.DeepEqual(again.Skips, res.Skips) {
+		t.Errorf("%+v, and of the clone %+v", res.Skips, again.Skips)
+	}
+}
+
 // A tarball of another target, and one whose hard links cannot be honoured,
 // are no damage: the error says what to change.
 func TestOmitErrors(t *testing.T) {
