@@ -102,7 +102,8 @@ func (t *task) last(size int64) (found *unpacked, sure bool) {
 }
 
 // alike reports whether a prefix was made as this install makes its own, but
-// for the target, which shapes no more than a few small files.
+// for the target: where nothing of other targets is left out, it shapes no more
+// than a few small files.
 func (t *task) alike(m *manifest.Manifest) bool {
 	var was struct {
 		Target string `json:"target"`
@@ -111,7 +112,9 @@ func (t *task) alike(m *manifest.Manifest) bool {
 		return false
 	}
 	o := t.in.Repack
-	o.Target = was.Target
+	if !o.PerTarget() {
+		o.Target = was.Target
+	}
 	recipe, err := repack.Recipe(release.Digest(m.Digest), o)
 	return err == nil && recipe.String() == m.Recipe
 }

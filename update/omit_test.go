@@ -49,6 +49,25 @@ func TestTargetsWithKernelsOfTheirOwnShareTheDownload(t *testing.T) {
 	}
 }
 
+// What one target's kernels take says little of what another's do.
+func TestTheNeedOfATargetIsNotAnothers(t *testing.T) {
+	w := newWorld(t)
+	w.publishFamily("10.2.0a20260929", "gfx103X-all")
+	left := func(o *Options) {
+		o.Installs[1].Target = "gfx1031"
+		for i := range o.Installs {
+			o.Installs[i].Repack.Omit = []string{"kernels"}
+		}
+	}
+	if rep, _ := w.twins(left, func(o *Options) { o.Installs = o.Installs[:1] }); rep.Exit != 0 {
+		t.Fatalf("%+v", rep.Installs[0])
+	}
+	rep, _ := w.twins(left, func(o *Options) { o.DryRun = true })
+	if space := rep.Installs[1].Space; space == nil || space.Basis != basisLast || space.need.Least.Inodes > 0 {
+		t.Errorf("%+v", space)
+	}
+}
+
 // What the config asks for is no damage of what was downloaded.
 func TestOmissionIsNoDamage(t *testing.T) {
 	if damage(&repack.OmitError{Err: errors.New("x")}, &sourceReader{}) {
