@@ -1,6 +1,9 @@
 package omit
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // kernels is the rule without which a tree of several GPUs would not be too
 // large for one.
@@ -112,14 +115,8 @@ var compilerRuntime = []string{
 	"lib/llvm/lib/amdgcn-amd-amdhsa/**", "**/crt*.a",
 }
 
-// terms matches the names of files that say under which terms a part may be used.
-var terms = regexp.MustCompile(`(?i)^(licen[sc]e|copying|copyright|notice|eula|disclaimer|third.?party)`)
+// terms matches the names of files, and of directories of such, that say under
+// which terms a part may be used: NOTICE, MIT-LICENSE.txt, third_party_licenses.
+var terms = regexp.MustCompile(`(?i)(^|[^a-z])(un)?(licen[sc]e|copying|copyright|notice|eula|disclaimer|patents|third.?party)`)
 
-func isTerms(parts []string) bool {
-	last := parts[len(parts)-1]
-	if terms.MatchString(last) {
-		return true
-	}
-	// A directory of terms: share/doc/rocgdb/licenses/GPL-3.
-	return len(parts) > 1 && terms.MatchString(parts[len(parts)-2])
-}
+func isTerms(parts []string) bool { return slices.ContainsFunc(parts, terms.MatchString) }
