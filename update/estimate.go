@@ -33,26 +33,33 @@ func (t *task) estimate(size int64) *estimate {
 		return t.est
 	}
 	t.est = &estimate{size: size}
-	t.est.need, t.est.basis = t.expands(size)
+	var sure bool
+	t.est.need, t.est.basis, sure = t.expands(size)
+	if !sure && len(t.in.Repack.Omit) > 0 {
+		// How little stays of a tarball, nobody knows before it was unpacked.
+		t.est.need.Least = diskspace.Least{}
+	}
 	t.est.need.Bytes += diskspace.Reserve(t.est.need.Bytes)
 	return t.est
 }
 
-func (t *task) expands(size int64) (diskspace.Need, string) {
+// expands is estimate without the reserve; sure says that what it tells of was
+// made with the same options.
+func (t *task) expands(size int64) (need diskspace.Need, basis string, sure bool) {
 	if last, sure := t.last(size); last != nil {
 		bytes, inodes, err := diskspace.Used(last.dir)
 		switch {
 		case err != nil: // the record of a run, or nothing, tells
 		case sure && last.m.Name == t.rel.Name && last.m.Size == size:
-			return diskspace.Known(bytes, inodes, size), basisKnown
+			return diskspace.Known(bytes, inodes, size), basisKnown, true
 		default:
-			return diskspace.Scaled(size, bytes, inodes, last.m.Size, sure), basisLast
+			return diskspace.Scaled(size, bytes, inodes, last.m.Size, sure), basisLast, sure
 		}
 	}
 	if need, ok := t.recordedSize(size); ok {
-		return need, basisLast
+		return need, basisLast, false
 	}
-	return diskspace.Guess(t.rel.Name, size), basisGuess
+	return diskspace.Guess(t.rel.Name, size), basisGuess, false
 }
 
 // unpacked is a generation that tells of the one to be made.
@@ -102,8 +109,8 @@ func (t *task) last(size int64) (found *unpacked, sure bool) {
 }
 
 // alike reports whether a prefix was made as this install makes its own, but
-// for the target: where nothing of other targets is left out, it shapes no more
-// than a few small files.
+// for the target, which shapes no more than a few small files unless what is of
+// other targets is left out.
 func (t *task) alike(m *manifest.Manifest) bool {
 	var was struct {
 		Target string `json:"target"`

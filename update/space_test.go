@@ -293,3 +293,31 @@ func TestTheSpoolMayBeElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What is left out may be most of a tarball: that the tree is as large as the
+// tarball, or as that of another target, is no reason to refuse then.
+func TestWhatIsLeftOutMayMakeItFit(t *testing.T) {
+	w := newWorld(t)
+	w.publishFamily(oldNight, "gfx103X-all")
+	fi, err := os.Stat(filepath.Join(w.amd, "therock-dist-linux-gfx103X-all-"+oldNight+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(target string) func(*Options) {
+		return func(o *Options) {
+			o.Installs[0].Target, o.Installs[0].Repack.Omit = target, []string{"kernels"}
+			o.Installs = o.Installs[:1]
+		}
+	}
+	dry := func(o *Options) { o.DryRun = true }
+	small := on(&disk{bytes: fi.Size() + 1, inodes: plenty})
+	if out := w.run(of("gfx1030"), small, dry); out.Space.Basis != basisGuess || out.Space.Fits != "perhaps" {
+		t.Errorf("%+v %+v", out, out.Space)
+	}
+	if out := w.run(of("gfx1030")); out.Exit != 0 {
+		t.Fatalf("%+v", out)
+	}
+	if out := w.run(of("gfx1031"), small, dry); out.Space.Basis != basisLast || out.Space.Fits != "perhaps" {
+		t.Errorf("%+v %+v", out, out.Space)
+	}
+}

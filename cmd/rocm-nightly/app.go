@@ -43,6 +43,7 @@ type app struct {
 	cfg     *config.Config
 	read    []string // files that cfg was read from
 	warned  bool     // it was said that there may not be enough room
+	omits   bool     // parts of the tarball are left out
 }
 
 // run runs the command line and returns the exit code.

@@ -103,6 +103,7 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	if err != nil {
 		return usage(err)
 	}
+	a.omits = len(ro.Omit) > 0
 	// Before anything is fetched.
 	if err := repack.Vacant(o.prefix); err != nil {
 		return fmt.Errorf("repack into %s: %w", o.prefix, err)

@@ -35,6 +35,9 @@ func (a *app) repackRoom(prefix, name string, rest diskspace.Need, size int64) e
 	if size > 0 {
 		tree := diskspace.Guess(name, size)
 		tree.Bytes += diskspace.Reserve(tree.Bytes)
+		if a.omits {
+			tree.Least = diskspace.Least{} // how little stays, nobody knows before
+		}
 		need = tree.Plus(rest)
 	}
 	if s, err := diskspace.Statfs(prefix); err == nil && s.Fit(need) != diskspace.Fits {
