@@ -16,7 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/smallfs"
+	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -52,6 +54,8 @@ func newFull(t *testing.T) *full {
 	f.o.Space = func(dir string) (diskspace.Space, error) {
 		return diskspace.Space{Mount: "/", Bytes: diskspace.Unknown, Inodes: diskspace.Unknown}, nil
 	}
+	// What is shared depends on what is there, and on how far sharing came.
+	f.o.Installs[0].Repack.Dedup = repack.DedupOff
 	f.publish(oldNight, 2)
 	f.must(t, oldNight)
 	f.copy(t, f.root, f.pristine)
@@ -166,6 +170,7 @@ func TestAFullDiskIsClean(t *testing.T) {
 	t.Run("no inodes", func(t *testing.T) { f.noInodes(t, leastInodes, mostInodes) })
 	t.Run("no bytes", func(t *testing.T) { f.noBytes(t, least, most+f.tarball(t)) })
 	t.Run("it fills up", f.fillsUp)
+	t.Run("sharing", f.sharing)
 	t.Run("the ledger", f.ledgerIsFull)
 	t.Run("the first install", f.first)
 	t.Run("read-only", f.readOnly)
@@ -257,6 +262,69 @@ func (f *full) fillsUp(t *testing.T) {
 		}
 	}
 	hit(t, failures, "unpack", "finish prefix", "write manifest.json", "write files.jsonl", "checks.json", "activate "+newNight)
+}
+
+// sharing: the disk becomes full while files are shared with the older night.
+// However far that came, what is active is whole and as its files.jsonl says.
+func (f *full) sharing(t *testing.T) {
+	f.o.Installs[0].Repack.Dedup = repack.DedupHardLink
+	defer func() { f.o.Installs[0].Repack.Dedup = repack.DedupOff }()
+	const any = 1000
+	for _, room := range [][2]int64{{0, any}, {1, any}, {2, any}, {8, any}, {any, 0}, {any, 1}, {any, 2}, {1, 1}, {any, any}} {
+		f.restore(t)
+		at, done := fmt.Sprintf("%d blocks, %d inodes", room[0], room[1]), false
+		out := f.run(func(o *Options) {
+			o.Event = func(e Event) {
+				if e.Stage == "reuse" && !done {
+					done = true
+					bytes, inodes := f.fs.Used()
+					f.fs.Limit(bytes+room[0]*4096, inodes+room[1])
+				}
+			}
+		})
+		f.fs.Limit(roomyBytes, roomyInodes)
+		switch {
+		case !done:
+			t.Errorf("%s: nothing was to be shared", at)
+		case out.Exit != 0 && (!errors.Is(out.Err, unix.ENOSPC) || f.active() != oldNight):
+			t.Errorf("%s: %s is active: %+v", at, f.active(), out)
+		case room[0]+room[1] == 2*any && (out.Exit != 0 || out.Reused.HardLinked == 0):
+			t.Errorf("%s: nothing is shared: %+v", at, out)
+		}
+		if out := f.run(); out.Exit != 0 || f.active() != newNight {
+			t.Errorf("%s: with room again: %s is active: %+v", at, f.active(), out)
+		}
+		for name, want := range map[string]map[string]string{oldNight: maps.Clone(f.old), newNight: maps.Clone(f.new)} {
+			got := smallfs.Snapshot(t, f.generation(name))
+			for _, has := range []map[string]string{got, want} {
+				delete(has, manifest.FilesName) // it has the times of what is shared
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: %s is not as it should be", at, name)
+			}
+			f.timesAreListed(t, at, f.generation(name))
+		}
+	}
+}
+
+// timesAreListed compares the times of files with the list.
+func (f *full) timesAreListed(t *testing.T, at, dir string) {
+	t.Helper()
+	list, err := os.Open(filepath.Join(dir, manifest.FilesName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer list.Close()
+	err = manifest.EachFile(list, nil, func(e *manifest.File) error {
+		fi, err := os.Lstat(filepath.Join(dir, e.Path))
+		if err == nil && fi.ModTime().Unix() != e.MTime {
+			t.Errorf("%s: %s is of %d, not of %d", at, e.Path, fi.ModTime().Unix(), e.MTime)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // ledgerIsFull has the ledger on a full file system of its own.
