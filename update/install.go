@@ -92,10 +92,14 @@ func (t *task) run(ctx context.Context) error {
 		if t.out.pin != nil { // of a run that installs nothing
 			return t.withhold(ctx)
 		}
+		if t.from != nil && t.from.Version == t.rel.Version.String() {
+			t.served()
+		}
 		return t.stay()
 	case t.r.o.DryRun:
 		return t.plan(ctx, gen)
 	case gen != nil:
+		t.served()
 		if err := t.activate(ctx, gen.Name, nil); err != nil {
 			return err
 		}

@@ -53,15 +53,17 @@ func (t *task) make(ctx context.Context) (err error) {
 // fetch makes a generation of the tarball; nil with --no-install.
 func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, err error) {
 	t.say("download", "downloading "+t.rel.Name)
+	dir := t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name)
+	t.r.pending[dir] = true
 	dl, rel, err := t.r.download(ctx, t.rel, t.allow(ctx))
 	if err != nil {
 		return nil, err
 	}
 	t.take(rel)
 	defer func() { err = errors.Join(err, dl.Close()) }()
-	gen, err = t.repack(ctx, dl, rec)
-	if err == nil {
-		t.r.spools = append(t.r.spools, t.r.o.Store.SpoolDir(rel.Channel, rel.Name))
+	if gen, err = t.repack(ctx, dl, rec); err == nil {
+		delete(t.r.pending, dir)
+		t.served()
 	}
 	return gen, err
 }

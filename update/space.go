@@ -170,7 +170,7 @@ func (t *task) giveWay(ctx context.Context) {
 		}
 	}
 	own := t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name)
-	t.r.spools = slices.DeleteFunc(t.r.spools, func(dir string) bool { return dir != own && dropSpool(dir) == nil })
+	t.r.spools = slices.DeleteFunc(t.r.spools, func(dir string) bool { return dir != own && !t.r.pending[dir] && dropSpool(dir) == nil })
 }
 
 // planRoom says what the install would take, and whether that fits.

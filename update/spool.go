@@ -17,9 +17,20 @@ import (
 // the run: another install may want the same tarball.
 func (r *run) dropSpools() {
 	for _, dir := range r.spools {
+		if r.pending[dir] {
+			continue // the next run takes it up again
+		}
 		if err := dropSpool(dir); err != nil {
 			r.o.Log.Warn("a download could not be removed", "error", err)
 		}
+	}
+}
+
+// served says that the download of t.rel, if there is one, is not needed any
+// more: what it is for is here. One that died before its end may have left it.
+func (t *task) served() {
+	if !t.r.o.DryRun {
+		t.r.spools = append(t.r.spools, t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
 	}
 }
 

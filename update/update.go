@@ -228,7 +228,7 @@ func (o Options) describe(m *gfx.Machine) {
 }
 
 func newRun(o Options) *run {
-	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}, planned: map[string]string{}}
+	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}, pending: map[string]bool{}, planned: map[string]string{}}
 }
 
 // run is the state of one Run.
@@ -240,6 +240,7 @@ type run struct {
 	lockErr  error
 	trusted  []*word         // what Trust says, once it was read
 	spools   []string        // whole downloads that another install of this run may want
+	pending  map[string]bool // those that an install was to be made of, and was not
 	made     map[string]bool // directories of the generations that this run has made
 	slots    map[string]bool // those that an install of this run has taken
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -185,6 +187,50 @@ func TestAGenerationThatWasNotActivatedIsFinished(t *testing.T) {
 	before := w.tarballs.Load()
 	if out := w.run(); out.Exit != 0 || !out.Changed || w.active() != "10.2.0a20260929" || w.tarballs.Load() != before {
 		t.Errorf("%+v after %d requests", out, w.tarballs.Load()-before)
+	}
+}
+
+// One that died after that has left its download: it goes, unless another
+// install is still to be made of it.
+func TestADownloadThatHasServedGoesWithTheNextRun(t *testing.T) {
+	w := newWorld(t)
+	name := filepath.Base(w.publishFamily("10.2.0a20260929", "gfx103X-all"))
+	spool := w.o.Store.SpoolDir("nightly", name)
+	leave := func() {
+		t.Helper()
+		if err := os.MkdirAll(spool, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := func(o *Options) { o.Installs = o.Installs[:1] }
+	kernels := func(o *Options) {
+		for i := range o.Installs {
+			o.Installs[i].Repack.Omit = []string{"kernels"}
+		}
+	}
+	w.twins(first, kernels)
+	leave()
+	if rep, _ := w.twins(first, kernels, func(o *Options) { o.DryRun = true }); rep.Exit != 0 {
+		t.Fatalf("%+v", rep.Installs[0])
+	}
+	if _, err := os.Stat(spool); err != nil {
+		t.Errorf("a dry run removed a download: %v", err)
+	}
+	if rep, n := w.twins(first, kernels); rep.Exit != 0 || n != 0 || rep.Installs[0].Changed {
+		t.Fatalf("%+v", rep.Installs[0])
+	}
+	if _, err := os.Stat(spool); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the download was left: %v", err)
+	}
+	w.broken.Store(true)
+	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { slices.Reverse(o.Installs) }} {
+		rep, n := w.twins(kernels, change)
+		if rep.Exit != ExitFailed || n == 0 {
+			t.Fatalf("exit %d, %d downloads", rep.Exit, n)
+		}
+		if _, err := os.Stat(filepath.Join(spool, "state.json")); err != nil {
+			t.Errorf("the interrupted download of the other install is gone: %v", err)
+		}
 	}
 }
 
