@@ -1,12 +1,13 @@
 #!/bin/bash
-# What takes longer than a short test run may: crash loops, every ELF file of
-# this machine, longer fuzzing, benchmarks. Run it before a release.
+# What takes longer than a short test run may: crash loops, streams of 16 GiB,
+# every step of a full disk, every ELF file of this machine, longer fuzzing,
+# benchmarks. Run it before a release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${GO:=go}"
 
 ./scripts/test.sh
-STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run TestCurrentIsAlwaysComplete -timeout 30m ./store
+STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run '^Test(CurrentIsAlwaysComplete|ReuseLeavesNothingAfterAKill)$' -timeout 30m ./store
 "$GO" test -count=1 -tags heavy -timeout 60m ./...
 FUZZTIME=${FUZZTIME:-60s} ./scripts/fuzz.sh
 ./scripts/bench.sh

@@ -11,6 +11,14 @@ import (
 	"time"
 )
 
+// kills is how often a crash test kills.
+func kills(usual int) int {
+	if v, err := strconv.Atoi(os.Getenv("STORE_TEST_KILLS")); err == nil {
+		return v
+	}
+	return usual
+}
+
 // TestCurrentIsAlwaysComplete kills a process that installs, rolls back and
 // prunes without a pause, at random instants, and looks at what it left.
 // STORE_TEST_SEED repeats a run, STORE_TEST_KILLS makes it longer.
@@ -20,16 +28,13 @@ func TestCurrentIsAlwaysComplete(t *testing.T) {
 	if v, err := strconv.ParseUint(os.Getenv("STORE_TEST_SEED"), 10, 64); err == nil {
 		seed = v
 	}
-	kills := 40
-	if v, err := strconv.Atoi(os.Getenv("STORE_TEST_KILLS")); err == nil {
-		kills = v
-	}
 	t.Logf("STORE_TEST_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := open(t)
 	sl := s.Slot("nightly", "gfx1151")
 	installed := 0
-	for range kills {
+	rounds := kills(40)
+	for range rounds {
 		killed(t, s, time.Duration(rng.Int64N(int64(60*time.Millisecond))))
 		wasActive := active(t, sl)
 		look(t, sl)
@@ -60,7 +65,7 @@ func TestCurrentIsAlwaysComplete(t *testing.T) {
 	if installed < 2 {
 		t.Errorf("only %d were installed: nothing was tested", installed)
 	}
-	t.Logf("%d installed, %d kills", installed, kills)
+	t.Logf("%d installed, %d kills", installed, rounds)
 }
 
 // killed runs the installing process for d and kills it.

@@ -71,7 +71,8 @@ func reuseForever(root string) error {
 
 // TestReuseLeavesNothingAfterAKill kills a process that shares files, at random
 // instants: the donors, what is active and every generation stay whole, and
-// what was staged is debris that the next run removes.
+// what was staged is debris that the next run removes. STORE_TEST_KILLS makes it
+// longer.
 func TestReuseLeavesNothingAfterAKill(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -83,7 +84,7 @@ func TestReuseLeavesNothingAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := snapshot(t, first.Dir)
-	for range 20 {
+	for range kills(20) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cmd, _ := other(t, ctx, "reuse", s.Root())
 		timer := time.AfterFunc(time.Duration(rand.Int64N(int64(60*time.Millisecond))), cancel)
