@@ -61,6 +61,7 @@ proxy() {
 	VERSUS_UPSTREAM=127.0.0.1:$port VERSUS_LATENCY=$2 VERSUS_RATE=$3 VERSUS_ADDRESS=$work/$1 \
 		"$work/versus" -test.run '^TestVersusProxy$' <"$work/$1.stdin" >/dev/null &
 	children+=($!)
+	# shellcheck disable=SC2034 # it only has to stay open
 	exec {held}>"$work/$1.stdin"
 	until [ -s "$work/$1" ]; do read -rt 0.05 <> <(:) || true; done
 }
