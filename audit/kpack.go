@@ -37,8 +37,8 @@ func kpack(ctx context.Context, a *auditor) error {
 		case a.hasArchive(e):
 		case omitted.archive(e):
 			a.file(Finding{Rule: RuleKpack, Severity: Warning, Path: e.path, Subject: e.kpack.paths[0],
-				Detail: "has GPU code for other targets alone, and that was left out",
-				Hint:   "what needs it does not run on this target, with it or without"})
+				Detail: "all its GPU code was left out",
+				Hint:   "that is for other targets, on which this is not to run, or for tests, of which this is one: it fails at its first kernel"})
 		case noDir && strings.Contains(e.kpack.paths[0], kpackDir+"/"):
 			if lost++; example == "" {
 				example = e.path

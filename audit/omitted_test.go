@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,20 @@ func TestOmittedKernels(t *testing.T) {
 	f.text("omitted.jsonl", line("opt/rocm/.kpack/k_lib_gfx1030.kpack", ""), 0o644)
 	if got := brief(f.audit(f.options()).Findings); len(got) > 0 {
 		t.Errorf("%q", got)
+	}
+}
+
+// GPU code of tests is left out for this target too: a program that stays without
+// it is not said to be another target's.
+func TestOmittedKernelsAreNotAllOfOthers(t *testing.T) {
+	f := newFixture(t)
+	f.remove("opt/rocm/.kpack")
+	f.remove(".kpack")
+	o := f.options()
+	o.Omitted = []string{"opt/rocm/.kpack/k_lib_gfx1151.kpack"}
+	found := f.audit(o).Findings
+	if len(found) != 1 || strings.Contains(found[0].Detail, "other targets") || !strings.Contains(found[0].Hint, "tests") {
+		t.Errorf("%+v", found)
 	}
 }
 
