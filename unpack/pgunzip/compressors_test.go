@@ -34,13 +34,14 @@ func TestCompressors(t *testing.T) {
 			{"pigz", "-1", "-c"}, {"pigz", "-6", "-c"}, {"pigz", "-9", "-c"}, {"pigz", "-p4", "-c"}, {"pigz", "-0", "-c"},
 			{"pigz", "-i", "-p2", "-c"}, {"pigz", "-R", "-c"}, {"pigz", "-H", "-c"}, {"pigz", "-U", "-c"}, {"pigz", "-b", "32", "-p2", "-c"},
 		}},
-		{"pigz as zopfli", "pigz", 64 << 10, [][]string{{"pigz", "-11", "-c"}}},
-		{"zopfli", "zopfli", 64 << 10, [][]string{{"zopfli", "--i1", "-c", "FILE"}}},
+		{"pigz as zopfli", "pigz", 24 << 10, [][]string{{"pigz", "-11", "-I", "3", "-c"}}},
+		{"zopfli", "zopfli", 12 << 10, [][]string{{"zopfli", "--i1", "-c", "FILE"}}},
 		{"igzip", "isal", 1 << 20, append(levels("igzip", 0, 3, "-c"), []string{"igzip", "-1", "-T", "2", "-c"})},
 		{"libdeflate", "libdeflate-tools", 300 << 10, levels("libdeflate-gzip", 1, 12, "-c", "FILE")},
 		{"bgzip", "tabix", 1 << 20, [][]string{{"bgzip", "-c"}, {"bgzip", "-c", "-l", "1"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			if _, err := exec.LookPath(tt.commands[0][0]); err != nil {
 				t.Skipf("%v: Debian's package %s has it", err, tt.pkg)
 			}
@@ -77,6 +78,7 @@ for arg in sys.argv[1:]:
 
 // TestZlib decodes what zlib makes of options that programs do not offer.
 func TestZlib(t *testing.T) {
+	t.Parallel()
 	const (
 		filtered, huffmanOnly, rle, fixed = 1, 2, 3, 4
 		partial, synced, full, block      = 1, 2, 3, 5

@@ -76,6 +76,7 @@ func smallFiles(t testing.TB) map[string][]byte {
 
 // TestEveryBit flips every bit of small files.
 func TestEveryBit(t *testing.T) {
+	t.Parallel()
 	for name, file := range smallFiles(t) {
 		o := new(oracle)
 		for bit := range len(file) * 8 {
@@ -92,6 +93,7 @@ func TestEveryBit(t *testing.T) {
 
 // TestEveryLength cuts small files after each of their bytes.
 func TestEveryLength(t *testing.T) {
+	t.Parallel()
 	for name, file := range smallFiles(t) {
 		o := new(oracle)
 		for n := range len(file) {
@@ -125,6 +127,7 @@ func manyBlocks(t testing.TB, r *rand.Rand) []byte {
 
 // TestDamageInPieces flips a bit of, or cuts, a file that is decoded in parallel.
 func TestDamageInPieces(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(10, 10))
 	file := manyBlocks(t, r)
 	o := new(oracle)

@@ -59,6 +59,7 @@ func TestMatchesAtTheEnd(t *testing.T) {
 // TestReach lets matches reach the first byte of a member, or one before it,
 // be there nothing, or another member.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	var w bitWriter
 	before := far(&w, 40000)
 	w.stored(true, nil)

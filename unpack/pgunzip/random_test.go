@@ -131,6 +131,7 @@ func randomFile(r *rand.Rand, members, blocks, most int) (file, content []byte) 
 // TestRandomStreams decodes what uses the format in ways that no compressor does:
 // random codes of up to 15 bits, random matches, all kinds of blocks in turn.
 func TestRandomStreams(t *testing.T) {
+	t.Parallel()
 	for i := range fewer(120) {
 		r := rand.New(rand.NewPCG(7, uint64(i)))
 		file, content := randomFile(r, 1+i%3, 1+r.IntN(20), 1<<r.IntN(12))
@@ -140,6 +141,7 @@ func TestRandomStreams(t *testing.T) {
 
 // TestRandomStreamsInPieces is the same with files of many pieces.
 func TestRandomStreamsInPieces(t *testing.T) {
+	t.Parallel()
 	for i := range fewer(4) {
 		r := rand.New(rand.NewPCG(8, uint64(i)))
 		file, content := randomFile(r, 1+i%2, 60, 1<<14)
