@@ -15,6 +15,7 @@ type ahead struct {
 	blocks chan decoded
 	free   chan []byte
 	cur    []byte // the buffer that was handed out last
+	taken  int64
 }
 
 // decoded is what one buffer brought.
@@ -103,10 +104,10 @@ func (a *ahead) next() ([]byte, int64, error) {
 	}
 	select {
 	case block := <-a.blocks:
-		a.cur = block.buf
-		return block.p, block.taken, block.err
+		a.cur, a.taken = block.buf, block.taken
+		return block.p, a.taken, block.err
 	case <-a.ctx.Done():
-		return nil, 0, a.ctx.Err()
+		return nil, a.taken, a.ctx.Err()
 	}
 }
 

@@ -228,6 +228,32 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// TestTakenWhenCancelled is about a Read that waits for the source.
+func TestTakenWhenCancelled(t *testing.T) {
+	noLeak(t)
+	file := manyBlocks(t, rand.New(rand.NewPCG(15, 15)))
+	for _, n := range []int{len(file) / 2, 3 * smallPiece, len(file) - 8} {
+		cut := new(oracle).compare(t, "the reference", file[:n])
+		readers(t, func(t *testing.T, open func(context.Context, io.Reader) *pgunzip.Reader) {
+			ctx, cancel := context.WithCancel(t.Context())
+			stalled := make(chan struct{}, 1)
+			z := open(ctx, &stalling{whole(file[:n]), ctx, stalled})
+			defer z.Close()
+			if _, err := io.ReadFull(z, make([]byte, len(cut.content))); err != nil {
+				t.Fatal(err)
+			}
+			was := z.Taken()
+			go func() {
+				<-stalled
+				cancel()
+			}()
+			if _, err := io.Copy(io.Discard, z); !errors.Is(err, context.Canceled) || was == 0 || z.Taken() < was {
+				t.Errorf("%d bytes taken, %d when cancelled: %v", was, z.Taken(), err)
+			}
+		})
+	}
+}
+
 // TestCancel ends the context at several places, and while a Read waits.
 func TestCancel(t *testing.T) {
 	noLeak(t)
