@@ -45,7 +45,7 @@ type Comparison struct {
 
 	HardLinked Tally `json:"hard_linked"` // of Same and Moved: one inode
 	Reflinked  Tally `json:"reflinked"`   // of Same and Moved: inodes of their own; bytes that lie in the same place
-	Unshared   Tally `json:"unshared"`    // of Same and Moved: what dedup could still save
+	Unshared   Tally `json:"unshared"`    // of Same and Moved: what dedup could still save, without holes
 	Missing    int   `json:"missing"`     // of Same and Moved: not on disk as listed
 	// ReflinksUnknown says that the file system does not tell where files lie.
 	ReflinksUnknown bool `json:"reflinks_unknown,omitempty"`
@@ -252,14 +252,18 @@ func (c *comparer) disk(f, old *manifest.File) {
 		c.res.HardLinked.add(f.Size)
 	case f.Size == 0:
 	case c.extents && statOf(fi).Dev == statOf(was).Dev:
-		c.reflinked(f, old)
+		c.reflinked(f, old, onDisk(fi))
 	default:
-		c.res.Unshared.add(f.Size)
+		c.res.Unshared.add(onDisk(fi))
 	}
 }
 
-// reflinked asks where two files lie.
-func (c *comparer) reflinked(f, old *manifest.File) {
+// onDisk is how many bytes of a file its holes leave to be shared.
+func onDisk(fi fs.FileInfo) int64 { return min(fi.Size(), statOf(fi).Blocks*512) }
+
+// reflinked asks where two files lie, of which the first has so many bytes on
+// disk.
+func (c *comparer) reflinked(f, old *manifest.File, bytes int64) {
 	one, err := c.b.extents(f.Path)
 	two, oerr := c.a.extents(old.Path)
 	if err != nil || oerr != nil {
@@ -267,13 +271,11 @@ func (c *comparer) reflinked(f, old *manifest.File) {
 	}
 	n := min(overlap(one, two), f.Size)
 	if n == 0 {
-		c.res.Unshared.add(f.Size)
+		c.res.Unshared.add(bytes)
 		return
 	}
 	c.res.Reflinked.add(n)
-	if f.Size > n {
-		c.res.Unshared.Bytes += f.Size - n // the file itself is counted above
-	}
+	c.res.Unshared.Bytes += max(0, bytes-n) // the file itself is counted above
 }
 
 func (s *side) extents(path string) ([]extent, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +71,23 @@ func TestCompare(t *testing.T) {
 	cancel()
 	if _, err := Compare(ctx, a, b); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Holes are on no disk: sharing them would save nothing.
+func TestCompareLeavesHolesOut(t *testing.T) {
+	const size = 4 << 20
+	holes := manifest.File{Path: "holes", Kind: manifest.Regular, Mode: 0o444, Size: size, SHA256: strings.Repeat("a", 64)}
+	a, b := listed(t, holes), listed(t, holes)
+	for _, dir := range []string{a, b} {
+		write(t, filepath.Join(dir, "holes"), "not all of it")
+		if err := os.Truncate(filepath.Join(dir, "holes"), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Compare(t.Context(), a, b)
+	if err != nil || c.Unshared.Files != 1 || c.Unshared.Bytes == 0 || c.Unshared.Bytes > size/2 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
