@@ -261,7 +261,7 @@ func (r *reuser) count(add func(*Reused)) {
 }
 
 // hardLink makes names for src, which wait to take the places of w's.
-func (r *reuser) hardLink(ctx context.Context, d *donor, w *want, p pair) string {
+func (r *reuser) hardLink(ctx context.Context, d *donor, w *want, p pair) (why string) {
 	if why := r.linkable(w, p); why != "" {
 		return why
 	}
@@ -277,6 +277,13 @@ func (r *reuser) hardLink(ctx context.Context, d *donor, w *want, p pair) string
 	if taken {
 		return whyTaken
 	}
+	defer func() {
+		if why != "" && why != whyDamaged { // it serves nobody yet: by its name in another donor it may
+			r.mu.Lock()
+			delete(r.used, id)
+			r.mu.Unlock()
+		}
+	}()
 	sum, err := r.by.hash(ctx, p.src, w.file.Size)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return because(err, whyBusy)

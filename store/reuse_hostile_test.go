@@ -214,6 +214,30 @@ func afterHashing(file string, do func() error) func(*means, *ReuseOptions) {
 	}
 }
 
+// An inode that could not be linked in one generation, which was going just
+// then, is tried by its name in another.
+func TestReuseTriesTheOtherNamesOfAnInode(t *testing.T) {
+	n := newNights(t, open(t), treeOf("a"), treeOf("a"))
+	if res := n.reuse(DedupHardLink); res.HardLinked != 1 {
+		t.Fatalf("%+v", res)
+	}
+	n.commit(2)
+	n.st = n.stage("gfx1151", 3, treeOf("a"))
+	times := 0
+	res := n.reuse(DedupHardLink, func(by *means, _ *ReuseOptions) {
+		by.hash = func(ctx context.Context, f *os.File, size int64) ([32]byte, error) {
+			sum, err := hashFile(ctx, f, size)
+			if times++; times == 1 {
+				err = errors.Join(err, os.Link(f.Name(), filepath.Join(t.TempDir(), "more")))
+			}
+			return sum, err
+		}
+	})
+	if res.HardLinked != 1 || times != 2 {
+		t.Errorf("%d attempts: %+v", times, res)
+	}
+}
+
 // Whatever the kernel refuses costs space, and nothing else.
 func TestReuseSurvivesRefusedCalls(t *testing.T) {
 	tree := with(treeOf("a", "b"), map[string]entry{"opt/rocm/a2": {same: "opt/rocm/a"}, "opt/rocm/a3": {same: "opt/rocm/a"}})
