@@ -40,7 +40,7 @@ func (u *unpacker) read(r io.Reader) error {
 
 // truncated marks the errors by which a stream that was cut shows itself.
 func truncated(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrTruncated) {
 		return fmt.Errorf("%w: %w", ErrTruncated, err)
 	}
 	return err
