@@ -43,9 +43,10 @@
 //     names: about 600 bytes for each, as long as they are of usual length, and
 //     256 bytes of name and link target for each on average at most.
 //     Besides, at most 37 MiB are between the source and the disk, and 32 MiB
-//     of text that Edit has seen. Decompressing takes little for gzip, twice
-//     the window for zstd, the dictionary for xz: windows over 128 MiB and
-//     dictionaries over 256 MiB are refused.
+//     of text that Edit has seen. Decompressing takes little for gzip with up
+//     to three processors, and with more what pgunzip says of so many workers;
+//     twice the window for zstd, the dictionary for xz: windows over 128 MiB
+//     and dictionaries over 256 MiB are refused.
 //   - The same stream gives the same tree, times of files and links included,
 //     at any parallelism. Directories have no time of their own on disk: what
 //     makes the tree further changes it, and the caller sets it last.
