@@ -257,7 +257,7 @@ func (f *full) fillsUp(t *testing.T) {
 		try(stage, 1, 1)
 	}
 	for blocks := range int64(32) {
-		if heavy || blocks >= 8 && blocks < 15 {
+		if heavy || blocks >= 4 && blocks < 20 {
 			try("wrap", blocks, any)
 		}
 	}
