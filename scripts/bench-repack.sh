@@ -4,7 +4,7 @@
 # seconds, megabytes of memory at most, and how much was written for each byte
 # of what is there then. Figures drift from machine to machine; the ratios hold.
 #
-#   scripts/bench-repack.sh    ROUNDS=3, WORK=a directory on the disk to write to
+#   scripts/bench-repack.sh    ROUNDS=3, of 8 GB each; WORK=a directory on the disk to write to
 set -euo pipefail
 shopt -s inherit_errexit
 export LC_ALL=C
@@ -16,34 +16,35 @@ for tool in patchelf:patchelf /usr/bin/time:time; do
 	command -v "${tool%%:*}" >/dev/null || die "${tool%%:*} is missing: apt-get install ${tool#*:}"
 done
 tarball=$(./scripts/corpus.sh | tail -n 1)
+out=""
 work=$(mktemp -d ${WORK:+-p "$WORK"})
 trap 'rm -rf "$work"' EXIT
 CGO_ENABLED=0 "$GO" build -o "$work/rocm-nightly" ./cmd/rocm-nightly
 
-ours() { "$work/rocm-nightly" repack "$tarball" --prefix "$work/out" --progress none; }
-plain_tar() { mkdir "$work/out" && tar xzf "$tarball" -C "$work/out"; }
+ours() { "$work/rocm-nightly" repack "$tarball" --prefix "$out" --progress none; }
+plain_tar() { mkdir "$out" && tar xzf "$tarball" -C "$out"; }
 
 # shell_road is what packagers' scripts do: verify, unpack, copy, patch each
 # file with patchelf, write wrappers.
 shell_road() {
-	mkdir "$work/out" "$work/out/source"
+	mkdir "$out" "$out/source"
 	sha256sum "$tarball"
-	tar xzf "$tarball" -C "$work/out/source"
-	mkdir -p "$work/out/opt" "$work/out/bin"
-	cp -a "$work/out/source" "$work/out/opt/rocm"
-	find "$work/out/opt/rocm" -type f | while read -r f; do
+	tar xzf "$tarball" -C "$out/source"
+	mkdir -p "$out/opt" "$out/bin"
+	cp -a "$out/source" "$out/opt/rocm"
+	find "$out/opt/rocm" -type f | while read -r f; do
 		case $(head -c 4 "$f" | tr -d '\0') in
 		'#!'*) sed -i '1s|^#!.*/python[0-9.]*$|#!/usr/bin/env python3|' "$f" ;;
 		$'\x7fELF') patchelf --set-rpath '$ORIGIN:$ORIGIN/../lib:$ORIGIN/../lib/llvm/lib:$ORIGIN/../lib/rocm_sysdeps/lib' "$f" || true ;;
 		esac
 	done
-	for f in "$work/out/opt/rocm/bin/"*; do
-		printf '#!/bin/sh\nexec %s "$@"\n' "$f" >"$work/out/bin/${f##*/}"
+	for f in "$out/opt/rocm/bin/"*; do
+		printf '#!/bin/sh\nexec %s "$@"\n' "$f" >"$out/bin/${f##*/}"
 	done
-	chmod +x "$work/out/bin/"*
+	chmod +x "$out/bin/"*
 }
 
-export tarball work
+export tarball work out
 export -f ours plain_tar shell_road
 
 # written FIELD: bytes that this shell and the children that it waited for have
@@ -59,7 +60,9 @@ content() { find "$1" -type f -printf '%i %s\n' | sort -u | awk '{ n += $2 } END
 # bytes written and made dirty, bytes of content.
 measure() {
 	local begin end calls dirty user system memory
-	rm -rf "$work/out"
+	# A new directory each time, and nothing is deleted before the end: for
+	# minutes after that ext4 is slow to make files.
+	out=$(mktemp -d -u "$work/$1-XXXXXX")
 	sync -f "$work"
 	calls=$(written wchar) dirty=$(written write_bytes)
 	begin=$(date +%s%N)
@@ -70,14 +73,13 @@ measure() {
 	calls=$(($(written wchar) - calls)) dirty=$(($(written write_bytes) - dirty))
 	read -r user system memory < <(tail -n 1 "$work/time")
 	awk -v name="$1" -v ns=$((end - begin)) -v u="$user" -v s="$system" 'BEGIN { printf "%s %.3f %.2f ", name, ns/1e9, u+s }' >>"$work/log"
-	echo "$memory $calls $dirty $(content "$work/out")" >>"$work/log"
+	echo "$memory $calls $dirty $(content "$out")" >>"$work/log"
 }
 
 cat "$tarball" >/dev/null
 for _ in $(seq "$ROUNDS"); do
 	for name in ours plain_tar shell_road; do measure "$name"; done
 done
-rm -rf "$work/out"
 
 echo "$(wc -c <"$tarball") bytes; $(nproc) processors; $ROUNDS rounds"
 sort -k1,1 -k2,2n "$work/log" | awk '

@@ -25,8 +25,13 @@ type Options struct {
 // pieces.
 const leastParallel = 4
 
-// maxWorkers bounds memory.
-const maxWorkers = 64
+// usefulWorkers is how many workers are chosen at most, and maxWorkers how many
+// can be asked for. Eight give more than disks take; each holds tens of
+// megabytes.
+const (
+	usefulWorkers = 8
+	maxWorkers    = 64
+)
 
 func (o Options) workers() int {
 	if o.Workers > 0 {
@@ -35,7 +40,7 @@ func (o Options) workers() int {
 	if n := runtime.GOMAXPROCS(0); n < leastParallel {
 		return min(n, 2)
 	}
-	return min(runtime.GOMAXPROCS(0), maxWorkers)
+	return min(runtime.GOMAXPROCS(0), usefulWorkers)
 }
 
 // Reader decompresses gzip. It is not safe for concurrent use.
