@@ -39,7 +39,7 @@ var fullCases = []struct {
 	blames        string
 }{
 	{"one large file", "size=1m", func() []entry {
-		return []entry{{name: "./large", body: varied(5 << 20)}}
+		return []entry{{name: "./large", body: varied(2 << 20)}}
 	}, "large"},
 	{"many small files", "size=256k", func() []entry { return filesOf(200, 20_000) }, "d/"},
 	{"no inode for a file", "nr_inodes=20", func() []entry { return filesOf(200, 10) }, "d/"},
