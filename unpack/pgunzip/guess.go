@@ -52,7 +52,7 @@ const lookStep = 64 << 10
 
 // guess decodes the first blocks in in that it can find, up to the first at end
 // or behind. It returns nil where there are none, or when stopped says so. found
-// is told where it begins.
+// is told where it begins, and -1 when that turns out to be wrong.
 func (g *guesser) guess(in []byte, end int, stopped func() bool, found func(bit int)) *chunk {
 	for from := 0; from < end; {
 		upTo := min(from+lookStep, end)
@@ -64,6 +64,7 @@ func (g *guesser) guess(in []byte, end int, stopped func() bool, found func(bit 
 			if c := g.decode(in, bit, end, stopped); c != nil {
 				return c
 			}
+			found(-1)
 		}
 		if stopped() {
 			return nil

@@ -63,7 +63,9 @@ func (e *parallel) try(g *guesser, p *piece) {
 	found := func(bit int) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		j.from = base + int64(bit)
+		if j.from = -1; bit >= 0 {
+			j.from = base + int64(bit)
+		}
 		e.cond.Broadcast()
 	}
 	c := g.guess(in, end, stopped, found)
