@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -97,7 +98,7 @@ func (a *app) prefixOf(arg string) (string, error) {
 func (a *app) printComparison(c *store.Comparison) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	row := func(name string, t store.Tally, note string) {
-		fmt.Fprintf(w, "%s\t%d files\t%s\t%s\n", name, t.Files, bytesText(t.Bytes), note)
+		fmt.Fprintf(w, "%s\t%d files\t%s\t%s\n", name, t.Files, diskspace.Text(t.Bytes), note)
 	}
 	row("A", c.A.Tally, printable(c.A.Dir))
 	row("B", c.B.Tally, printable(c.B.Dir))
@@ -117,7 +118,7 @@ func (a *app) printComparison(c *store.Comparison) error {
 		return err
 	}
 	for _, ch := range c.Largest {
-		fmt.Fprintf(a.stdout, "  %s  %s  %s\n", bytesText(ch.Bytes), ch.Why, printable(ch.Path))
+		fmt.Fprintf(a.stdout, "  %s  %s  %s\n", diskspace.Text(ch.Bytes), ch.Why, printable(ch.Path))
 	}
 	return nil
 }

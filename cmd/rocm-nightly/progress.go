@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
@@ -161,13 +162,13 @@ func (p *progress) plain(e update.Event) {
 
 // text is a pace for people: 1.2 GiB of 1.8 GiB, 45.2 MiB/s, 14s left.
 func (c *pace) text() string {
-	return bytesText(c.done) + " of " + bytesText(c.total) + c.speed()
+	return diskspace.Text(c.done) + " of " + diskspace.Text(c.total) + c.speed()
 }
 
 func (c *pace) speed() string {
 	s := ""
 	if r := c.rate(); r > 0 {
-		s = ", " + bytesText(int64(r)) + "/s"
+		s = ", " + diskspace.Text(int64(r)) + "/s"
 	}
 	if left := c.left(); left > 0 {
 		s += ", " + left.String() + " left"

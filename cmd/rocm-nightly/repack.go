@@ -207,7 +207,7 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 }
 
 func (a *app) printRepack(r *repack.Result, dir string) {
-	fmt.Fprintf(a.stdout, "%s: %d files, %s, in %.1f s\n", dir, r.Files, bytesText(r.Bytes), r.Seconds)
+	fmt.Fprintf(a.stdout, "%s: %d files, %s, in %.1f s\n", dir, r.Files, diskspace.Text(r.Bytes), r.Seconds)
 	fmt.Fprintf(a.stdout, "  digest %s\n", r.SRI)
 	fmt.Fprintf(a.stdout, "  ELF: %d seen, %d patched, %d skipped; scripts: %d; links: %d, %d dropped\n",
 		r.ELF.Seen, r.ELF.Patched, r.ELF.Skipped, r.Scripts, r.Links, r.Dropped)
@@ -247,9 +247,9 @@ func omittedText(r *repack.Result) string {
 	for _, rule := range slices.Sorted(maps.Keys(r.Omitted)) {
 		t := r.Omitted[rule]
 		sum.Files, sum.Bytes = sum.Files+t.Files, sum.Bytes+t.Bytes
-		parts = append(parts, fmt.Sprintf("%s %s", rule, bytesText(t.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s %s", rule, diskspace.Text(t.Bytes)))
 	}
-	text := fmt.Sprintf("%d, %s", sum.Files, bytesText(sum.Bytes))
+	text := fmt.Sprintf("%d, %s", sum.Files, diskspace.Text(sum.Bytes))
 	if len(parts) > 0 {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
@@ -257,17 +257,4 @@ func omittedText(r *repack.Result) string {
 		text += fmt.Sprintf("; needed all the same: %d", n)
 	}
 	return text
-}
-
-// bytesText is a size for people.
-func bytesText(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, i := float64(n)/unit, 0
-	for ; v >= unit && i < 3; i++ {
-		v /= unit
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGT"[i])
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -60,22 +61,22 @@ func (s *slotStatus) sizeText(all *sizes) string {
 	if s.DiskBytes == nil || len(s.Generations) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\t%s on disk for %s", all.text(*s.DiskBytes), bytesText(s.Bytes))
+	return fmt.Sprintf("\t%s on disk for %s", all.text(*s.DiskBytes), diskspace.Text(s.Bytes))
 }
 
 // sizeText is for people: what a generation has, and what it has alone.
 func (g *generationStatus) sizeText(all *sizes) string {
 	if g.OwnBytes == nil || *g.OwnBytes >= *g.DiskBytes {
-		return bytesText(g.Bytes)
+		return diskspace.Text(g.Bytes)
 	}
-	return fmt.Sprintf("%s, its own %s", bytesText(g.Bytes), all.text(*g.OwnBytes))
+	return fmt.Sprintf("%s, its own %s", diskspace.Text(g.Bytes), all.text(*g.OwnBytes))
 }
 
 func (z *sizes) text(bytes int64) string {
 	if z != nil && z.AtMost {
-		return "at most " + bytesText(bytes)
+		return "at most " + diskspace.Text(bytes)
 	}
-	return bytesText(bytes)
+	return diskspace.Text(bytes)
 }
 
 // sharedWith names the generations that files are shared with.

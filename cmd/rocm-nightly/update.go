@@ -18,6 +18,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -233,7 +234,7 @@ func (a *app) printUpdate(rep *update.Report) {
 			fmt.Fprintf(a.stdout, "  verified %s (%d bytes) against %s\n", v.SRI, v.Size, strings.Join(v.Against, ", "))
 		}
 		if re := out.Reused; re != nil && re.Files > 0 {
-			fmt.Fprintf(a.stdout, "  shared %s with %s\n", bytesText(re.Bytes), sharedWith(re))
+			fmt.Fprintf(a.stdout, "  shared %s with %s\n", diskspace.Text(re.Bytes), sharedWith(re))
 		}
 		if au := out.Audit; au != nil {
 			fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", au.Fatal, au.Required, au.Warnings)
