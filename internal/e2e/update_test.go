@@ -104,17 +104,24 @@ func costsLittle(t *testing.T, dir, first, second string) {
 	}
 }
 
-// A full disk, while downloading and while unpacking, is a clear error.
+// A disk on which a night cannot fit is a clear error before anything is
+// fetched, and one that is full while it is unpacked is one then.
 func TestFullDisk(t *testing.T) {
 	first, _ := corpus(t)
 	site := startNginx(t)
 	site.add(t, first)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	for what, size := range map[string]string{"while downloading": "200m", "while unpacking": "900m"} {
+	for what, c := range map[string]struct{ size, says string }{
+		"before downloading": {"200m", "not enough room"},
+		"while unpacking":    {"900m", "no space left"},
+	} {
 		t.Run(what, func(t *testing.T) {
-			root := smallDisk(t, size)
+			root := smallDisk(t, c.size)
 			conf := site.config(t, root)
-			r := run(t, env, append(conf, "update")...).want(t, 1, "failed", "no space left")
+			r := run(t, env, append(conf, "update")...).want(t, 1, "failed", c.says)
+			if parts, _ := filepath.Glob(filepath.Join(root, "spool/*/*/*.part")); c.says == "not enough room" && len(parts) > 0 {
+				t.Errorf("it was fetched all the same: %v", parts)
+			}
 			if !strings.Contains(r.stderr, "free") {
 				t.Errorf("the error does not say what to try: %s", r.stderr)
 			}
