@@ -12,8 +12,8 @@ type Options struct {
 	// Workers is how many threads there are to be busy. 1: all is done within
 	// Read. 2: a goroutine decodes ahead, in order. From 3 on, so many
 	// goroutines decode pieces of the input. 0: as many as there are
-	// processors, but with three as if there were two, since decoding pieces
-	// takes a third more processor time. No more than 64 are used.
+	// processors, eight at most, but with three as if there were two, since
+	// decoding pieces takes a third more processor time. No more than 64 are used.
 	//
 	// So goes the memory: some 10 MiB up to 2; then 220 MiB with 4, 410 MiB with
 	// 16 and 870 MiB with 64 for a tarball like AMD's, and for no input more than
