@@ -1,7 +1,6 @@
 package repack
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/unpack"
 	"github.com/rocm-nightly/rocm-nightly/wrap"
 )
 
@@ -53,8 +53,8 @@ var linux = means{
 // with no other.
 func PerPrefix(path string) bool { return wrap.PerPrefix(strings.TrimPrefix(path, treeDir+"/")) }
 
-// chunkSize is the size of one read and write. A chunk of zeros is not
-// written: what was a hole in the unpacked file is one again.
+// chunkSize is the size of one read. What was a hole in the unpacked file is one
+// again.
 const chunkSize = 1 << 20
 
 // file takes over one regular file.
@@ -189,11 +189,10 @@ func (c *cloner) copy(p *place, f *manifest.File, in *os.File) (err error) {
 			return unfit("%w", err)
 		}
 		h.Write(chunk)
-		if len(chunk) == chunkSize && isZero(chunk) {
-			continue
-		}
-		if _, err := out.WriteAt(chunk, off); err != nil {
-			return err
+		for at, data := range unpack.Data(chunk) {
+			if _, err := out.WriteAt(data, off+int64(at)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := c.agree(f, h.Sum(nil)); err != nil {
@@ -205,9 +204,6 @@ func (c *cloner) copy(p *place, f *manifest.File, in *os.File) (err error) {
 	c.tally(func(s *Sharing) { s.Copied++; s.CopiedBytes += f.Size })
 	return finish(out, f)
 }
-
-// isZero compares p with itself, moved by one.
-func isZero(p []byte) bool { return p[0] == 0 && bytes.Equal(p[1:], p[:len(p)-1]) }
 
 // finish gives a new file its mode and time.
 func finish(out *os.File, f *manifest.File) error {

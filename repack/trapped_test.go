@@ -101,7 +101,7 @@ func addTraps(tw *tar.Writer, program []byte) (err error) {
 	add("zz/elf", string(program))
 	link("zz/twin", "zz/elf")
 	add("lib/truncated.so", string(program[:len(program)-300]))
-	add("share/holes", strings.Repeat("\x00", 3<<20)+"x")
+	add("share/holes", strings.Repeat("\x00", 3<<20)+strings.Repeat("x", 64<<10)+strings.Repeat("\x00", 512<<10)+"x")
 	add("share/empty", "")
 	add("share/odd & <name>", "x")
 	return err

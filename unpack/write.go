@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io/fs"
+	"iter"
 	"path"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/directio"
@@ -137,26 +138,35 @@ func (b *beside) close() { close(b.todo) }
 // file than they save.
 const holeSize = 64 << 10
 
-// writeData writes what of p is not a hole, in as few writes as there are
-// pieces between holes. It returns where in p the last of them ended, 0 for
-// none.
+// writeData writes what of p is not a hole. It returns where in p that ended, 0
+// for none.
 func writeData(out *file, p []byte, off int64) (end int, err error) {
-	for at := 0; at < len(p); {
-		next := at
-		for next < len(p) && !zeros(p[next:min(next+holeSize, len(p))]) {
-			next = min(next+holeSize, len(p))
+	for at, data := range Data(p) {
+		if err := out.writeAt(data, off+int64(at)); err != nil {
+			return end, err
 		}
-		if next > at {
-			if err := out.writeAt(p[at:next], off+int64(at)); err != nil {
-				return end, err
-			}
-			end, at = next, next
-		}
-		for at < len(p) && zeros(p[at:min(at+holeSize, len(p))]) {
-			at += holeSize
-		}
+		end = at + len(data)
 	}
 	return end, nil
+}
+
+// Data returns what of p, which lies at a multiple of 64 KiB in its file, is to
+// be written: as few pieces as there are between holes, each with its place.
+func Data(p []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for at := 0; at < len(p); {
+			next := at
+			for next < len(p) && !zeros(p[next:min(next+holeSize, len(p))]) {
+				next = min(next+holeSize, len(p))
+			}
+			if next > at && !yield(at, p[at:next]) {
+				return
+			}
+			for at = next; at < len(p) && zeros(p[at:min(at+holeSize, len(p))]); {
+				at += holeSize
+			}
+		}
+	}
 }
 
 // zeros says whether a block is a whole one of zeros.
