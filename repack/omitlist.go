@@ -1,7 +1,6 @@
 package repack
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -31,15 +30,12 @@ func (w *origin) leftOut(src *os.Root, o Options) error {
 	if o.Limits.MaxEntries > 0 {
 		limit = o.Limits.MaxEntries
 	}
-	was, now := sha256.New(), sha256.New()
-	if w.omitted, err = manifest.ReadOmitted(io.TeeReader(io.LimitReader(in, maxListing), was), limit); err != nil {
+	err = asWritten(in, manifest.OmittedName, func(in io.Reader) (err error) {
+		w.omitted, err = manifest.ReadOmitted(in, limit)
 		return err
-	}
-	if err := manifest.WriteOmitted(now, w.omitted); err != nil {
+	}, func(out io.Writer) error { return manifest.WriteOmitted(out, w.omitted) })
+	if err != nil {
 		return err
-	}
-	if !sameSum(was, now) {
-		return fmt.Errorf("%s is not as this version writes it", manifest.OmittedName)
 	}
 	if err := w.checkOmitted(o); err != nil {
 		return fmt.Errorf("read %s: %w", manifest.OmittedName, err)

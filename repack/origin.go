@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"os"
@@ -158,18 +157,14 @@ func (w *origin) list(in io.Reader, o Options) (err error) {
 	if o.Limits.MaxEntries > 0 {
 		entries = o.Limits.MaxEntries
 	}
-	was, now := sha256.New(), sha256.New()
-	// Around a tree there are about as many links and wrappers as it has
-	// programs and top-level names: never more than entries.
-	bounded := &lines{r: io.TeeReader(io.LimitReader(in, maxListing), was), left: 2*entries + 1000}
-	if w.files, err = manifest.ReadFiles(bounded); err != nil {
+	err = asWritten(in, manifest.FilesName, func(in io.Reader) (err error) {
+		// Around a tree there are about as many links and wrappers as it has
+		// programs and top-level names: never more than entries.
+		w.files, err = manifest.ReadFiles(&lines{r: in, left: 2*entries + 1000})
 		return err
-	}
-	if err := manifest.WriteFiles(now, w.files); err != nil {
+	}, func(out io.Writer) error { return manifest.WriteFiles(out, w.files) })
+	if err != nil {
 		return err
-	}
-	if !sameSum(was, now) {
-		return fmt.Errorf("%s is not as this version writes it", manifest.FilesName)
 	}
 	if err := checkList(w.files, entries, o.Limits.MaxBytes); err != nil {
 		return fmt.Errorf("read %s: %w", manifest.FilesName, err)
@@ -181,7 +176,20 @@ func (w *origin) list(in io.Reader, o Options) (err error) {
 	return nil
 }
 
-func sameSum(a, b hash.Hash) bool { return bytes.Equal(a.Sum(nil), b.Sum(nil)) }
+// asWritten reads a listing, which must be what this version would write of it.
+func asWritten(in io.Reader, name string, read func(io.Reader) error, write func(io.Writer) error) error {
+	was, now := sha256.New(), sha256.New()
+	if err := read(io.TeeReader(io.LimitReader(in, maxListing), was)); err != nil {
+		return err
+	}
+	if err := write(now); err != nil {
+		return err
+	}
+	if !bytes.Equal(was.Sum(nil), now.Sum(nil)) {
+		return fmt.Errorf("%s is not as this version writes it", name)
+	}
+	return nil
+}
 
 // lines bounds how many lines are read: each costs much more memory than the
 // two bytes that it can be made of.
