@@ -1,6 +1,7 @@
 package pgunzip
 
 import (
+	"cmp"
 	"hash/crc32"
 	"io"
 )
@@ -51,15 +52,16 @@ func (d *driver) bit() int64 { return d.base()*8 + int64(d.s.d.bit()) }
 
 // advance takes one step of the stream.
 func (d *driver) advance() error {
-	if c, err := d.takeChunk(); c != nil || err != nil {
-		if err != nil {
-			return err
-		}
+	c, err := d.takeChunk()
+	if err != nil {
+		return err
+	}
+	if c != nil {
 		return d.accept(c)
 	}
 	why, err := d.s.step(d.eof)
 	if err != nil {
-		return firstOf(d.emit(), err)
+		return cmp.Or(d.emit(), err)
 	}
 	switch why {
 	case roomless:
@@ -72,7 +74,7 @@ func (d *driver) advance() error {
 			err = d.send(&item{memberEnd: true, endCRC: end.crc, endSize: end.size})
 		}
 	case atEnd:
-		err = firstOf(d.emit(), io.EOF)
+		err = cmp.Or(d.emit(), io.EOF)
 	case needInput:
 		err = d.emit()
 	case atBlock:
@@ -81,13 +83,6 @@ func (d *driver) advance() error {
 		return err
 	}
 	return d.follow(why == needInput)
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // follow goes to the next piece when this one is used, and where input is
@@ -105,20 +100,21 @@ func (d *driver) follow(hungry bool) error {
 	d.e.mu.Lock()
 	defer d.e.mu.Unlock()
 	had := len(d.s.d.in)
-	ok := d.e.wait(func() bool {
-		d.s.d.in, d.eof = d.e.view(d.piece)
-		return len(d.s.d.in) > had || d.eof
-	})
-	switch {
-	case !ok:
+	if !d.e.wait(func() bool { return d.look() || len(d.s.d.in) > had }) {
 		return d.e.ctx.Err()
-	case len(d.s.d.in) == had && d.e.srcErr != nil:
-		return d.e.srcErr
 	}
-	if d.e.srcErr != nil {
-		d.eof = false // not an end
+	if len(d.s.d.in) == had {
+		return d.e.srcErr // nil at the end
 	}
 	return nil
+}
+
+// look takes what there is of the piece, and says whether nothing follows: the
+// stream may end there, or the source has failed. The caller holds mu of e.
+func (d *driver) look() (last bool) {
+	d.s.d.in, last = d.e.view(d.piece)
+	d.eof = last && d.e.srcErr == nil
+	return last
 }
 
 // enter makes k the piece that the stream is in, once it is there.
@@ -130,10 +126,7 @@ func (d *driver) enter(k int64) error {
 	if !d.e.wait(func() bool { d.piece = d.e.pieces[k]; return d.piece != nil }) {
 		return d.e.ctx.Err()
 	}
-	d.s.d.in, d.eof = d.e.view(d.piece)
-	if d.e.srcErr != nil {
-		d.eof = false
-	}
+	d.look()
 	return nil
 }
 

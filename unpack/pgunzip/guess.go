@@ -180,12 +180,8 @@ func (w *writer[T]) step() outcome {
 // lastMarker returns the end of the last marker of out, which has none from
 // seen on as far as was known before; it looks no further back.
 func lastMarker[T symbol](out []T, seen int) int {
-	symbols, ok := any(out).([]uint16)
-	if !ok {
-		return seen
-	}
-	for i := len(symbols); i > seen; i-- {
-		if symbols[i-1] >= marker {
+	for i := len(out); i > seen; i-- {
+		if uint16(out[i-1]) >= marker {
 			return i
 		}
 	}
