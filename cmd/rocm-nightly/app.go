@@ -121,7 +121,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
-		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
+		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
 		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)

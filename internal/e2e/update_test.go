@@ -62,6 +62,7 @@ func TestUpdateFromNginx(t *testing.T) {
 
 	do("update").want(t, 0, "installed 10.2.0a20261001 over 10.2.0a20260930", "")
 	active("10.2.0a20261001")
+	whatTheNightBrought(t, do("diff", "previous", "current", "--json").stdout)
 	costsLittle(t, filepath.Join(slot, "generations"), "10.2.0a20260930", "10.2.0a20261001")
 	do("rollback").want(t, 0, "10.2.0a20260930 is active now", "")
 	active("10.2.0a20260930")
