@@ -65,7 +65,7 @@ const treeDir = "opt/rocm"
 // gives the tree, and then what is the same wherever the tree came from.
 func (m *maker) make(ctx context.Context, tree ...func(context.Context) error) (*Result, error) {
 	defer func() { m.res.Seconds = time.Since(m.start).Seconds() }()
-	for _, step := range append(tree, m.wrap, m.date, m.describe, m.audit, m.settle) {
+	for _, step := range append(tree, m.compiler, m.wrap, m.date, m.describe, m.audit, m.settle) {
 		if err := step(ctx); err != nil {
 			var refused *RefusedError
 			if errors.As(err, &refused) {

@@ -42,7 +42,9 @@ type Options struct {
 	AddRPath        []string // added at the end of every run path
 	Omit            []string // parts of the tarball to leave out, by the names of package omit
 
-	FinalPrefix string // where the prefix will be found; "" is where it is made
+	// FinalPrefix is where the prefix will be found; "" is where it is made. With
+	// LayoutTree it is the tree itself, and without it no place is written down.
+	FinalPrefix string
 	Target      string // gfx name that this is for, if known; the environment files name it
 	Release     release.Release
 
@@ -98,7 +100,7 @@ func (o Options) Check(dir string) error {
 // ready fills in the defaults, those that dir gives too, and checks the whole.
 func (o Options) ready(dir string) (Options, error) {
 	o = o.withDefaults()
-	if o.FinalPrefix == "" {
+	if o.FinalPrefix == "" && o.Layout != LayoutTree {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return o, fmt.Errorf("repack: %w", err)
@@ -184,7 +186,7 @@ type shape struct {
 // shape its bytes and the version of the rules. Two prefixes of one recipe on
 // one machine differ in nothing but:
 //
-//   - the final prefix, which etc/ and nix-support/ name;
+//   - the final prefix, which etc/, nix-support/ and the compiler's rocm.cfg name;
 //   - what Release says, which the same tarball gets from its name: manifest.json
 //     has all of it, and the version is in etc/ and, as a part of the compiler
 //     cache's name, in the wrappers of bin/.

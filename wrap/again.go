@@ -23,11 +23,8 @@ func WithoutAdded(files []manifest.File) []manifest.File {
 	})
 }
 
-// perPrefix lists the files of the ROCm tree into which a rule writes what
-// Options say of one prefix, such as its final place. There is none today.
-var perPrefix = map[string]bool{}
-
 // PerPrefix reports whether two prefixes of one tarball may differ in a file of
-// the ROCm tree, so that they cannot share its bytes. path is relative to the
-// tree.
-func PerPrefix(path string) bool { return perPrefix[path] }
+// the ROCm tree, so that they cannot share its bytes: a rule writes into it what
+// Options say of one prefix, which is its final place in the compiler's
+// configuration. path is relative to the tree.
+func PerPrefix(path string) bool { return isCompilerConfig(path) }

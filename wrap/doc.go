@@ -2,10 +2,11 @@
 // interpreters, leaked builder paths, run paths, links, wrappers, hooks and
 // environment files.
 //
-// It has three doors, in the order in which a repack meets them.
+// It has four doors, in the order in which a repack meets them.
 // [Scripts.Edit] rewrites one text file as it is unpacked, [RunPaths] plans the
-// ELF edits once the facts of the whole tree are known, and [Finish] adds what
-// stands around the tree: the root-shaped prefix. [ExampleFinish] shows the last.
+// ELF edits once the facts of the whole tree are known, [CompilerPaths] those of
+// the compiler's configuration, and [Finish] adds what stands around the tree:
+// the root-shaped prefix. [ExampleFinish] shows the last.
 // [Options.Check] says before all that whether Finish would take its options.
 //
 // # Promises
@@ -21,9 +22,9 @@
 //
 // Deterministic. The output is a function of the tree, the options and
 // [Ruleset]. Nothing holds a clock, and no file but those in etc/ and
-// nix-support/ holds an absolute path of the place where the prefix will live:
-// a prefix moved as a whole still works, because each wrapper finds its own
-// generation when it runs.
+// nix-support/ and the compiler's configuration ([CompilerPaths]) holds an
+// absolute path of the place where the prefix will live: a prefix moved as a
+// whole still works, because each wrapper finds its own generation when it runs.
 //
 // Transparent. A wrapper passes arguments, standard input, exit status, signals
 // and working directory through untouched: it ends in exec, and starts no

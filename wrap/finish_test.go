@@ -199,7 +199,8 @@ func TestTimesAfter2262(t *testing.T) {
 	}
 }
 
-// The bytes depend on the place of the prefix in etc/ and nix-support/ alone.
+// What Finish makes depends on the place of the prefix in etc/ and nix-support/
+// alone.
 func TestDeterministic(t *testing.T) {
 	a, files := newPrefix(t, "a")
 	b, _ := newPrefix(t, "b")
@@ -273,4 +274,38 @@ func ExampleRunPaths() {
 		fmt.Println(e.Path, *e.Edit.RunPath)
 	}
 	// Output: bin/rocminfo $ORIGIN/../lib
+}
+
+func ExampleCompilerPaths() {
+	dir, err := os.MkdirTemp("", "tree")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "lib/llvm/bin")
+	err = errors.Join(os.MkdirAll(bin, 0o755), os.WriteFile(filepath.Join(bin, "rocm.cfg"), []byte("$-Wl,--enable-new-dtags\n-frtlib-add-rpath\n"), 0o644))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer root.Close()
+	files := []manifest.File{{Path: "lib/llvm/bin/rocm.cfg", Kind: manifest.Regular}}
+	edits, left, err := CompilerPaths(root, "", files, "/opt/rocm")
+	for _, e := range edits {
+		fmt.Printf("%s %v\n%s", e.Path, e.Rules, e.Data)
+	}
+	fmt.Println(left, err)
+	// Output:
+	// lib/llvm/bin/rocm.cfg [compiler-path]
+	// $-Wl,--enable-new-dtags
+	// # rocm-nightly, instead of: -frtlib-add-rpath
+	// $-Wl,-rpath,/opt/rocm/lib
+	// # rocm-nightly: end
+	// [] <nil>
 }

@@ -145,7 +145,13 @@ func fhsEnv(s shebang) (out shebang, reason string) {
 	switch {
 	case isTemplate(call.command):
 		return s, "an unfilled template"
-	case !ok || call.command[0] != '/' || onHost(call.command):
+	case !ok && namesBuilder(s.arg):
+		return out, "a builder's path in a form of env that is not known"
+	case !ok:
+		return out, ""
+	case !call.split && strings.ContainsAny(s.arg, " \t"):
+		return out, "several words for env, which gets them as one without -S"
+	case call.command[0] != '/' || onHost(call.command):
 		return out, ""
 	}
 	name := portableName(call.command)
@@ -154,6 +160,13 @@ func fhsEnv(s shebang) (out shebang, reason string) {
 	}
 	out.arg = call.before + name + call.after
 	return out, ""
+}
+
+// namesBuilder reports whether a word of env's argument is an absolute path of a
+// builder, quoted or not.
+func namesBuilder(arg string) bool {
+	words := strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\"'=", r) })
+	return slices.ContainsFunc(words, func(w string) bool { return w[0] == '/' && !onHost(w) })
 }
 
 // escapeSplit writes a kernel argument so that env -S splits it at blanks and

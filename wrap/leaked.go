@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"bytes"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
@@ -9,12 +10,13 @@ import (
 
 // leak is one rule about builder paths in text files. The rules are data: what
 // they are called, which files they read, what they look for and how the path
-// found is written relative to the file. Formats that have no relative form have
-// no rule: a libtool archive (*.la) needs absolute paths and stays as it is.
+// found is written relative to the file.
 type leak struct {
 	name    string         // in the manifest
 	globs   []string       // on the path in the tree (with a slash) or the file's name
-	found   *regexp.Regexp // group 1: what stands before, group 2: the path
+	script  *regexp.Regexp // on the first line; nil: the name alone decides
+	run     bool           // only files that can be executed
+	found   *regexp.Regexp // group 1: what stands before, group 2: the path; further groups what stands behind
 	skip    *regexp.Regexp // lines that are not the rule's business
 	replace func(file string, lines []string, r *leak) []string
 }
@@ -25,6 +27,8 @@ const (
 	pathBytes = `[A-Za-z0-9._+@/-]*`
 	builder   = `/(?:__w/|therock)` + pathBytes
 	installed = `/opt/rocm` + pathBytes
+	// installedPath ends with no slash.
+	installedPath = `/opt/rocm(?:` + pathBytes + `[A-Za-z0-9._+@-])?`
 )
 
 var leaks = []*leak{
@@ -43,8 +47,22 @@ var leaks = []*leak{
 		replace: cmakeLines,
 	},
 	{
+		name:    "leaked-path-cmake-default",
+		globs:   []string{"*.cmake"},
+		found:   regexp.MustCompile(`([\s"(;:])(` + installed + `)`),
+		skip:    hashComment,
+		replace: cmakeDefaultLines,
+	},
+	{
+		name:    "leaked-path-libtool",
+		globs:   []string{"*.la"},
+		found:   regexp.MustCompile(`^(dependency_libs=')([^']*)(')`),
+		skip:    hashComment,
+		replace: libtoolLines,
+	},
+	{
 		name:    "leaked-path-clang-config",
-		globs:   []string{"lib/llvm/bin/*.cfg"},
+		globs:   []string{"lib/llvm/bin/*.cfg", "lib/llvm/alt/bin/*.cfg", "llvm/bin/*.cfg", "llvm/alt/bin/*.cfg"},
 		found:   regexp.MustCompile(`(^|[=\s"',]|-[LIB])(` + builder + `|` + installed + `)`),
 		skip:    hashComment,
 		replace: clangConfigLines,
@@ -55,6 +73,30 @@ var leaks = []*leak{
 		found:   regexp.MustCompile(`^(prefix="?)(` + builder + `|` + installed + `)("?\s*)$`),
 		skip:    hashComment,
 		replace: configScriptLines,
+	},
+	{
+		name:    "leaked-path-shell-default",
+		script:  shellScript,
+		run:     true,
+		found:   shellDefault,
+		skip:    hashComment,
+		replace: shellDefaultLines,
+	},
+	{
+		name:    "leaked-path-python-default",
+		globs:   []string{"*.py"},
+		script:  regexp.MustCompile(`^#!.*\bpython`),
+		found:   pythonDefault,
+		skip:    hashComment,
+		replace: pythonDefaultLines,
+	},
+	{
+		name:    "leaked-path-perl-default",
+		globs:   []string{"*.pl", "*.pm"},
+		script:  regexp.MustCompile(`^#!.*\bperl\b`),
+		found:   perlDefault,
+		skip:    hashComment,
+		replace: perlDefaultLines,
 	},
 }
 
@@ -69,26 +111,37 @@ var treeDirs = map[string]bool{
 	"bin": true, "include": true, "lib": true, "lib64": true, "libexec": true, "share": true, "llvm": true, "amdgcn": true,
 }
 
-// rulesFor lists the rules that read a file of that path.
-func rulesFor(file string) []*leak {
+// rulesFor lists the rules that read a file of that path and that beginning.
+func rulesFor(file string, head []byte) []*leak {
+	first, _ := firstLine(head)
 	var rules []*leak
 	for _, r := range leaks {
-		for _, g := range r.globs {
-			name := file
-			if !strings.Contains(g, "/") {
-				name = path.Base(file)
-			}
-			if ok, err := path.Match(g, name); ok && err == nil {
-				rules = append(rules, r)
-				break
-			}
+		if r.named(file) || r.script != nil && r.script.MatchString(first) {
+			rules = append(rules, r)
 		}
 	}
 	return rules
 }
 
+// named reports whether a rule reads a file for its path alone.
+func (r *leak) named(file string) bool {
+	for _, g := range r.globs {
+		name := file
+		if !strings.Contains(g, "/") {
+			name = path.Base(file)
+		}
+		if ok, err := path.Match(g, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // apply returns data as the rule wants it; the same slice when it does not fire.
-func (r *leak) apply(file string, data []byte) ([]byte, error) {
+func (r *leak) apply(file string, mode fs.FileMode, data []byte) ([]byte, error) {
+	if r.run && mode&0o111 == 0 {
+		return data, nil
+	}
 	if bytes.IndexByte(data, 0) >= 0 || !bytes.Contains(data, []byte("/__w")) &&
 		!bytes.Contains(data, []byte("/therock")) && !bytes.Contains(data, []byte("/opt/rocm")) {
 		return data, nil
@@ -114,7 +167,7 @@ func (r *leak) sub(line string, write func(leaked string) string) string {
 		}
 		leaked := strings.TrimRight(m[2], "/")
 		if text := write(leaked); text != "" {
-			return m[1] + text + m[2][len(leaked):]
+			return m[1] + text + m[2][len(leaked):] + strings.Join(m[3:], "")
 		}
 		return hit
 	})

@@ -80,60 +80,19 @@ func cutDir(p, dir string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// cmakeScope matches where CMAKE_CURRENT_LIST_DIR stops to be this file's
-// directory: a function or macro sees its caller's.
-var cmakeScope = regexp.MustCompile(`(?i)^\s*(function|macro|endfunction|endmacro)\s*\(`)
-
-// cmakeLines rewrites stage paths through CMAKE_CURRENT_LIST_DIR, at the top
-// level of a file only. /opt/rocm stays: there it is a hint among others, and
-// harmless. So do comments and bracket arguments, where nothing is expanded.
-func cmakeLines(file string, lines []string, r *leak) []string {
-	for _, line := range lines {
-		if strings.Contains(line, "[[") || strings.Contains(line, "[=") {
-			return lines
-		}
-	}
-	depth := 0
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		out[i] = line
-		if m := cmakeScope.FindStringSubmatch(line); m != nil {
-			if depth++; strings.HasPrefix(strings.ToLower(m[1]), "end") {
-				depth -= 2
-			}
-		}
-		if depth != 0 {
-			continue
-		}
-		code, comment := line, ""
-		if at := strings.IndexByte(line, '#'); at >= 0 {
-			code, comment = line[:at], line[at:]
-		}
-		out[i] = r.sub(code, func(leaked string) string {
-			target, ok := inTree(leaked)
-			if !ok || target == "" {
-				return ""
-			}
-			return under("${CMAKE_CURRENT_LIST_DIR}", relTo(file, target))
-		}) + comment
-	}
-	return out
-}
-
 // clangConfigLines rewrites paths in clang's configuration files through
-// <CFGDIR>, which clang replaces by the directory of the file.
+// <CFGDIR>, which clang replaces by the directory of the file. What the rule for
+// the compiler's path wrote is meant as it is.
 func clangConfigLines(file string, lines []string, r *leak) []string {
-	out := make([]string, len(lines))
-	for i, line := range lines {
-		out[i] = r.sub(line, func(leaked string) string {
+	return outsideBlocks(lines, func(line string) string {
+		return r.sub(line, func(leaked string) string {
 			target, ok := inTree(leaked)
 			if !ok {
 				return ""
 			}
 			return under("<CFGDIR>", relTo(file, target))
 		})
-	}
-	return out
+	})
 }
 
 // shellScript is the first line of a shell script.

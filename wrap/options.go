@@ -11,7 +11,7 @@ import (
 // Options says what a prefix is and where it will live.
 type Options struct {
 	Profile     string // FHS (the default) or Nix
-	FinalPrefix string // absolute; the one place of this machine that is written down, in etc/ and nix-support/
+	FinalPrefix string // absolute; the one place of this machine that is written down, in etc/ and nix-support/; CompilerPaths adds the compiler's configuration
 	Version     string // of the release; keys the compiler cache
 	Digest      string // of the tarball, "sha256:" and hex; keys the compiler cache
 	Target      string // gfx name, published slug or multiarch; named in the environment files

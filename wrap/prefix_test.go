@@ -106,7 +106,9 @@ func finish(t testing.TB, prefix string, files []manifest.File, o Options) []man
 func shells(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	for name, args := range map[string][]string{"dash": nil, "bash": nil, "busybox": {"sh"}, "zsh": {"--emulate", "sh"}, "ksh": nil} {
+	for name, args := range map[string][]string{
+		"dash": nil, "bash": nil, "busybox": {"sh"}, "zsh": {"--emulate", "sh"}, "ksh": nil, "ksh93": nil, "mksh": nil,
+	} {
 		if p, err := exec.LookPath(name); err == nil {
 			found[name] = append([]string{p}, args...)
 		}

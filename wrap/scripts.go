@@ -12,7 +12,7 @@ import (
 
 // Ruleset is the version of all rules of this package; it grows when the bytes
 // that they give change, and is part of a prefix's recipe.
-const Ruleset = 1
+const Ruleset = 2
 
 // The profiles: where interpreters are found.
 const (
@@ -66,7 +66,7 @@ func (s *Scripts) Wants(path string, head []byte) bool {
 	if bytes.HasPrefix(head, []byte("#!")) {
 		return true
 	}
-	return bytes.IndexByte(head, 0) < 0 && len(rulesFor(path)) > 0
+	return bytes.IndexByte(head, 0) < 0 && len(rulesFor(path, head)) > 0
 }
 
 // Edit returns the file as it should be and the names of the rules that
@@ -79,8 +79,8 @@ func (s *Scripts) Edit(path string, mode fs.FileMode, data []byte) (out []byte, 
 	if changed {
 		rules = append(rules, RuleInterpreter)
 	}
-	for _, r := range rulesFor(path) {
-		edited, err := r.apply(path, out)
+	for _, r := range rulesFor(path, out) {
+		edited, err := r.apply(path, mode, out)
 		if err != nil {
 			return data, nil, fmt.Errorf("edit %s by rule %s: %w", path, r.name, err)
 		}

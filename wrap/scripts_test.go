@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,17 @@ func TestInterpreterFHS(t *testing.T) {
 		{"env of a builder", "#!/__w/bin/env python3\n", "#!/usr/bin/env python3\n", ""},
 		{"env with a builder's command", "#!/usr/bin/env /opt/python/bin/python3.12\n", "#!/usr/bin/env python3\n", ""},
 		{"env split with a builder's command", "#!/usr/bin/env -S A=b /opt/p/bin/python3.12 -E -s\n", "#!/usr/bin/env -S A=b python3 -E -s\n", ""},
+		{"env without the split", "#!/usr/bin/env python3 -E\nx", "", "without -S"},
+		{"env of a builder without the split", "#!/usr/bin/env A=b /opt/p/bin/python3\nx", "", "without -S"},
+		{"env with an assignment", "#!/usr/bin/env -S A=b python3\n", "", ""},
+		{"env quoted command of the host", "#!/usr/bin/env -S '/usr/bin/python3' -E\n", "", ""},
+		{"env quoted command of a builder", "#!/usr/bin/env -S \"/opt/python/bin/python3\" -E\n", "", "not known"},
+		{"env verbose with a builder's command", "#!/usr/bin/env -vS /opt/python/bin/python3 -E\n", "", "not known"},
+		{"env option with a builder's value", "#!/usr/bin/env --argv0=/opt/p/x python3\n", "", "not known"},
+		{"versioned through env", "#!/usr/bin/env -S /opt/python/cp312-cp312/bin/python3.12 -sE\n", "#!/usr/bin/env -S python3 -sE\n", ""},
+		{"python arguments", "#!/opt/python/cp312-cp312/bin/python3.12 -sE\n", "#!/usr/bin/env -S python3 -sE\n", ""},
+		{"as long as the kernel reads", "#!/opt/p/bin/perl " + strings.Repeat("x", 255-len("#!/usr/bin/env -S perl ")) + "\n", "#!/usr/bin/env -S perl " + strings.Repeat("x", 255-len("#!/usr/bin/env -S perl ")) + "\n", ""},
+		{"one byte more", "#!/opt/p/bin/perl " + strings.Repeat("x", 256-len("#!/usr/bin/env -S perl ")) + "\n", "", "the kernel reads 255"},
 		{"space after the mark", "#! \t/opt/python/bin/python3\nx", "#! \t/usr/bin/env python3\nx", ""},
 		{"trailing blanks", "#!/opt/python/bin/python3 \t \nx", "#!/usr/bin/env python3 \t \nx", ""},
 		{"no newline", "#!/opt/python/bin/python3", "#!/usr/bin/env python3", ""},
@@ -121,7 +133,7 @@ func TestWants(t *testing.T) {
 	s := NewScripts(ScriptOptions{})
 	for path, want := range map[string]bool{
 		"bin/tool": false, "lib/pkgconfig/x.pc": true, "lib/cmake/hip/hip-config.cmake": true,
-		"lib/llvm/bin/rocm.cfg": true, "share/x.cfg": false, "bin/foo-config": true, "lib/x.la": false,
+		"lib/llvm/bin/rocm.cfg": true, "share/x.cfg": false, "bin/foo-config": true, "lib/x.la": true, "lib/x.lay": false, "a/b.py": true, "bin/x.pm": true,
 	} {
 		if got := s.Wants(path, []byte("prefix=")); got != want {
 			t.Errorf("Wants(%s) = %v", path, got)
@@ -138,12 +150,15 @@ func FuzzEdit(f *testing.F) {
 		"#!/usr/bin/env -Spython3 -E -s", "#!@P@\n", "#!/x/y  \t", "#!/opt/p/bin/perl -s$x \"\\\n",
 		"prefix=/__w/a/stage/lib\nlibdir=/__w/a/stage/lib/lib\n", "#!/bin/sh\nprefix=\"/opt/rocm\"\nx=\"/opt/rocm/lib\"\n",
 		"#!/x/env env x\n", "#!sh\nprefix=/opt/rocm\n0=",
+		"dependency_libs=' -L/__w/b/stage/lib /opt/rocm/lib/libq.la -R/__w/x -lx'", "#!/bin/sh\n: ${ROCM_PATH:=/opt/rocm}\nA=\"${HIP_PATH-/opt/rocm/lib}\"",
+		"#!/usr/bin/env python3\nos.getenv('ROCM_PATH', '/opt/rocm/lib')", "#!/usr/bin/perl\n$x = $ENV{ROCM_PATH} || \"/opt/rocm\";\n=pod\n",
+		"set(X /opt/rocm)\n IMPORTED_LOCATION \"/opt/rocm/lib;/opt/rocm\"\n", "# rocm-nightly, added:\n-L/opt/rocm\n# rocm-nightly: end\n",
 		"set(X \"/__w/b/stage/lib\")\nfunction(f)\n", "--rocm-path=/opt/rocm-7.1/\n",
 	} {
 		f.Add(in, true)
 		f.Add(in, false)
 	}
-	paths := []string{"bin/x", "lib/pkgconfig/x.pc", "lib/cmake/x.cmake", "lib/llvm/bin/x.cfg", "bin/x-config"}
+	paths := []string{"bin/x", "lib/pkgconfig/x.pc", "lib/cmake/x.cmake", "lib/llvm/bin/x.cfg", "bin/x-config", "lib/x.la", "a/b/x.py", "bin/x.pm"}
 	f.Fuzz(func(t *testing.T, in string, nix bool) {
 		o := ScriptOptions{InterpreterPath: []string{"/n"}, Lookup: func(p string) bool { return !strings.Contains(p, "y") }}
 		if nix {
@@ -158,11 +173,11 @@ func FuzzEdit(f *testing.F) {
 			if (len(rules) > 0) != (string(out) != in) {
 				t.Fatalf("%q to %q by %q", in, out, rules)
 			}
-			again, rules, err := s.Edit(p, 0o755, out)
-			if err != nil || !bytes.Equal(again, out) || len(rules) > 0 {
+			again, more, err := s.Edit(p, 0o755, out)
+			if err != nil || !bytes.Equal(again, out) || len(more) > 0 {
 				t.Fatalf("%s: not idempotent:\n%q\n%q\n%q", p, in, out, again)
 			}
-			if p != "bin/x" {
+			if p != "bin/x" || slices.ContainsFunc(rules, func(r string) bool { return r != RuleInterpreter }) {
 				continue
 			}
 			_, before, _ := strings.Cut(in, "\n")

@@ -64,6 +64,7 @@ func wrapperText(name string, o Options) string {
 		"@shell@", o.Shell,
 		"@readlink@", quoteReadlink(o.Readlink),
 		"@program@", program,
+		"@stable@", stableText(name),
 		"@cache@", cacheText(o),
 	)
 	return r.Replace(wrapperTemplate)
@@ -94,18 +95,44 @@ while [ -L "$_rocm_nightly_self" ]; do
 done
 _rocm_nightly_root=$(CDPATH= command cd -P -- "${_rocm_nightly_self%/*}/.." && command pwd -P) || exit 127
 _rocm_nightly_root=${_rocm_nightly_root%/}/opt/rocm
+_rocm_nightly_path=$_rocm_nightly_root
 if [ ! -x "$_rocm_nightly_root"/bin/@program@ ]; then
 	printf '%s: not found: %s\n' "$0" "$_rocm_nightly_root"/bin/@program@ >&2
 	printf '%s\n' 'A wrapper works in its own prefix only: make a symbolic link to it instead of a copy.' >&2
 	exit 127
 fi
-if [ "${ROCM_NIGHTLY_KEEP_ENV-}" != 1 ]; then
+@stable@if [ "${ROCM_NIGHTLY_KEEP_ENV-}" != 1 ]; then
 	unset ROCM_PATH HIP_PATH LLVM_PATH
 fi
-export ROCM_PATH="${ROCM_PATH:-$_rocm_nightly_root}"
-export HIP_PATH="${HIP_PATH:-$_rocm_nightly_root}"
+export ROCM_PATH="${ROCM_PATH:-$_rocm_nightly_path}"
+export HIP_PATH="${HIP_PATH:-$_rocm_nightly_path}"
 @cache@exec "$_rocm_nightly_root"/bin/@program@ "$@"
 `
+
+// recordsPaths matches the programs whose ROCM_PATH ends up in what others
+// build: hipcc has put it into run paths, and hipconfig prints it for build
+// systems.
+var recordsPaths = regexp.MustCompile(`^(hipcc|hipconfig)(\.|$)`)
+
+// stableText lets such a program name the link that leads to its generation
+// while that is the active one. All others get the generation itself: what they
+// open later must be of the same release as they are. The program is started by
+// its real path in either case.
+func stableText(name string) string {
+	if !recordsPaths.MatchString(name) {
+		return ""
+	}
+	return `case $_rocm_nightly_root in
+*/generations/*/opt/rocm)
+	_rocm_nightly_slot=${_rocm_nightly_root%/generations/*/opt/rocm}
+	if [ -L "$_rocm_nightly_slot/current" ] &&
+		[ "$(CDPATH= command cd -P -- "$_rocm_nightly_slot/current/opt/rocm" 2>/dev/null && command pwd -P)" = "$_rocm_nightly_root" ]; then
+		_rocm_nightly_path=$_rocm_nightly_slot/current/opt/rocm
+	fi
+	;;
+esac
+`
+}
 
 // cacheText keys the code-object cache by release: objects that another version
 // left there fail to link, or link wrongly. The user's own choice, an empty one

@@ -57,7 +57,7 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	}
 	f := c.Flags()
 	f.StringVar(&o.prefix, "prefix", "", "the `directory` to make; required")
-	f.StringVar(&o.finalPrefix, "final-prefix", "", "where the prefix will be found, if not at --prefix; written into etc/ and nix-support/ alone")
+	f.StringVar(&o.finalPrefix, "final-prefix", "", "where the prefix will be found, if not at --prefix; written into etc/, nix-support/ and the compiler's rocm.cfg alone")
 	f.StringVar(&o.layout, "layout", repack.LayoutRoot, "root: opt/rocm with wrappers, links and hooks; tree: the patched tree alone")
 	f.StringVar(&o.arch, "arch", "", "the GPU `target` that this is for")
 	f.StringVar(&o.profile, "profile", "", "fhs or nix")

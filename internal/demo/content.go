@@ -112,7 +112,7 @@ echo "${0##*/} of ROCm, device libraries in ${0%/*}/../amdgcn/bitcode"
 		n.tree.Symlink("lib/llvm/bin/"+name, "amdllvm")
 		n.tree.Symlink("bin/"+name, "../lib/llvm/bin/"+name)
 	}
-	n.text("lib/llvm/bin/rocm.cfg", 0o644, "--rocm-path='<CFGDIR>/../../..'\n")
+	n.text("lib/llvm/bin/rocm.cfg", 0o644, "$-Wl,--enable-new-dtags\n--rocm-path='<CFGDIR>/../../..'\n-frtlib-add-rpath")
 	n.text("lib/llvm/bin/clang.cfg", 0o644, "@rocm.cfg\n")
 	for _, name := range []string{"ocml", "ockl", "oclc_abi_version_600", "oclc_isa_version_" + strings.TrimPrefix(n.gpus[0], "gfx")} {
 		bitcode := append([]byte("BC\xc0\xde"), noise(sha256.Sum256([]byte(name)), 512)...)

@@ -5,7 +5,8 @@
 // A manifest is a pure function of the tarball and its name, the repack options
 // and the ruleset version: it holds no clock, no host name and no path of the
 // machine that wrote it. files.jsonl is one too, but for the digests of the few
-// files that name the final prefix, in etc/ and nix-support/, and for the times
-// of files that a store has hard-linked to equal ones of an older prefix.
+// files that name the final prefix, in etc/, nix-support/ and the compiler's
+// configuration, and for the times of files that a store has hard-linked to
+// equal ones of an older prefix.
 // Readers refuse a schema that is newer than they are.
 package manifest
