@@ -7,9 +7,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/cage"
 )
 
 func main() {
+	if code, inside := cage.Main(); inside {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	// net/http has things to say about hostile servers, in their words.

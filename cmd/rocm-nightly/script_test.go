@@ -14,10 +14,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/cage"
 	"github.com/rocm-nightly/rocm-nightly/internal/demo"
 )
 
 func TestMain(m *testing.M) {
+	if code, inside := cage.Main(); inside {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"rocm-nightly": main})
 }
 

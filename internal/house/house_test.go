@@ -72,12 +72,13 @@ var arrows = map[string][]string{
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
+	"internal/cage":          {},
 	"internal/smallfs":       {}, // for tests
 	"internal/house":         {},
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
