@@ -2,8 +2,9 @@ package audit
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/hostpkg"
 )
 
 // optionalObjects are ELF files, by path within the ROCm tree, whose missing
@@ -75,91 +76,5 @@ func builderLike(p string) bool {
 	return path.IsAbs(p)
 }
 
-// hostPackages are the Debian packages of what AMD's trees expect of a host.
-var hostPackages = map[string]string{
-	"libatomic.so.1":     "libatomic1",
-	"libquadmath.so.0":   "libquadmath0",
-	"libgfortran.so.5":   "libgfortran5",
-	"libgomp.so.1":       "libgomp1",
-	"libstdc++.so.6":     "libstdc++6",
-	"libgcc_s.so.1":      "libgcc-s1",
-	"libnuma.so.1":       "libnuma1",
-	"libdrm.so.2":        "libdrm2",
-	"libdrm_amdgpu.so.1": "libdrm-amdgpu1",
-	"libelf.so.1":        "libelf1",
-	"libdw.so.1":         "libdw1",
-	"libz.so.1":          "zlib1g",
-	"libzstd.so.1":       "libzstd1",
-	"libbz2.so.1.0":      "libbz2-1.0",
-	"liblzma.so.5":       "liblzma5",
-	"libxml2.so.2":       "libxml2",
-	"libcrypt.so.1":      "libcrypt1",
-	"libncurses.so.6":    "libncurses6",
-	"libncursesw.so.6":   "libncursesw6",
-	"libtinfo.so.6":      "libtinfo6",
-	"libtinfo.so.5":      "libtinfo5",
-	"libedit.so.2":       "libedit2",
-	"libexpat.so.1":      "libexpat1",
-	"libffi.so.8":        "libffi8",
-	"libsqlite3.so.0":    "libsqlite3-0",
-	"libmpfr.so.6":       "libmpfr6",
-	"libgmp.so.10":       "libgmp10",
-	"libOpenCL.so.1":     "ocl-icd-libopencl1",
-	"libibverbs.so.1":    "libibverbs1",
-	"librdmacm.so.1":     "librdmacm1",
-	"libmlx5.so.1":       "ibverbs-providers",
-	"libhwloc.so.15":     "libhwloc15",
-	"libGL.so.1":         "libgl1",
-	"libEGL.so.1":        "libegl1",
-	"libGLEW.so.2.2":     "libglew2.2",
-	"libglut.so.3":       "libglut3.12",
-	"libX11.so.6":        "libx11-6",
-	"libva.so.2":         "libva2",
-	"libva-drm.so.2":     "libva-drm2",
-	"libpci.so.3":        "libpci3",
-	"libcap.so.2":        "libcap2",
-	"libudev.so.1":       "libudev1",
-	"libsystemd.so.0":    "libsystemd0",
-	"libssl.so.3":        "libssl3",
-	"libcrypto.so.3":     "libssl3",
-	"libcurl.so.4":       "libcurl4",
-	"libyaml-cpp.so.0.7": "libyaml-cpp0.7",
-	"libmpi.so.40":       "libopenmpi3",
-	"libpapi.so.7.0":     "libpapi7.0",
-	"libunwind.so.8":     "libunwind8",
-	"libtbb.so.12":       "libtbb12",
-
-	"python3": "python3",
-	"python":  "python-is-python3",
-	"perl":    "perl",
-	"bash":    "bash",
-	"sh":      "dash",
-	"tclsh":   "tcl",
-	"ruby":    "ruby",
-	"node":    "nodejs",
-	"awk":     "gawk",
-	"zsh":     "zsh",
-	"fish":    "fish",
-}
-
-// versionedPython matches the names that carry a version of Python.
-var versionedPython = regexp.MustCompile(`\A(?:lib)?python(3\.[0-9]+)(?:\.so\.1\.0)?\z`)
-
-// packageOf is the Debian package of a library or a command, "" if unknown.
-func packageOf(name string) string {
-	if m := versionedPython.FindStringSubmatch(name); m != nil {
-		if strings.HasPrefix(name, "lib") {
-			return "libpython" + m[1]
-		}
-		return "python" + m[1]
-	}
-	return hostPackages[name]
-}
-
 // installHint says how to get a library or a command of the host.
-func installHint(name string) string {
-	if p := packageOf(name); p != "" {
-		return "install it on this host (Debian and Ubuntu: apt install " + p + ")"
-	}
-	return "install the package of this host that has " + name
-}
+func installHint(name string) string { return hostpkg.Host().Hint(name) }

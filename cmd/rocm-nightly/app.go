@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/rocm-nightly/rocm-nightly/audit/doctor"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -29,6 +30,7 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 	uid            int
+	machine        func() *doctor.System // what doctor looks at; nil is this machine
 
 	configFile string
 	rootFlag   string
@@ -101,6 +103,7 @@ verified prefix on disk, and to a commit in the repository that packages it.
   rocm-nightly update --arch gfx1151        install or update last night's ROCm
   rocm-nightly status                       what is installed
   rocm-nightly rollback                     back to the one before
+  rocm-nightly doctor                       why ROCm does not work here
   rocm-nightly demo                         the whole job, offline, in seconds
   rocm-nightly patchelf FLAG... FILE...     edit ELF files, with patchelf's flags
 
@@ -121,7 +124,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
-		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(),
+		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(),
 		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if code, inside := cage.Main(); inside {
 		os.Exit(code)
 	}
-	testscript.Main(m, map[string]func(){"rocm-nightly": main})
+	testscript.Main(m, map[string]func(){"rocm-nightly": main, "doctor-on": doctorOn})
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
@@ -78,6 +78,13 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("ROCM_NIGHTLY_CONFIG", filepath.Join(env.WorkDir, "config.yaml"))
 	env.Setenv("ROOT", filepath.Join(env.WorkDir, "root"))
 	env.Setenv("SLOT", filepath.Join(env.WorkDir, "root/slots/nightly-gfx1151"))
+	for name, dir := range map[string]string{"MACHINES": "../../audit/doctor/testdata", "TOPOLOGIES": "../../internal/gfx/testdata/kfd"} {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		env.Setenv(name, abs)
+	}
 	for _, dir := range []string{home, filepath.Join(env.WorkDir, "amd")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
