@@ -29,9 +29,9 @@ func unfit(format string, args ...any) error {
 // with LayoutRoot: every file, link, mode, time and line of the manifest is the
 // same; but times are those of from, where a store may have put an equal file
 // of an older prefix in the place of one. The options may differ from those of
-// from in nothing that shapes the bytes of the tree: FinalPrefix, Release and
-// the audit are free, and so is Target, unless what is of other targets is left
-// out. Of the tarball nothing is needed; o.Expect is compared with the digest
+// from in nothing that shapes the bytes of the tree: FinalPrefix, Release, Env
+// and the audit are free, and so is Target, unless what is of other targets is
+// left out. Of the tarball nothing is needed; o.Expect is compared with the digest
 // that from has on record.
 //
 // The content of the tree is shared as o.Dedup says. With hard links a file of

@@ -194,6 +194,9 @@ func (m *maker) wrap(ctx context.Context) error {
 	var err error
 	if m.tree == "" {
 		made, err = wrap.FinishTree(ctx, m.root, m.files)
+		if err == nil {
+			err = m.system()
+		}
 	} else {
 		o := m.o.wrapOptions()
 		o.Version, o.Digest = m.version(), m.res.Digest.String()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,9 +43,15 @@ type Options struct {
 	AddRPath        []string // added at the end of every run path
 	Omit            []string // parts of the tarball to leave out, by the names of package omit
 
+	// Env are variables for the environment files and hooks of the prefix, over
+	// those that it has: NAME to value, "" to take one of ours away.
+	Env map[string]string
+
 	// FinalPrefix is where the prefix will be found; "" is where it is made. With
-	// LayoutTree it is the tree itself, and without it no place is written down.
+	// LayoutTree it is the tree itself, and without it or Etc no place is written
+	// down.
 	FinalPrefix string
+	Etc         string // with LayoutTree: a directory that gets what /etc needs to know of the tree; "" for none
 	Target      string // gfx name that this is for, if known; the environment files name it
 	Release     release.Release
 
@@ -100,7 +107,7 @@ func (o Options) Check(dir string) error {
 // ready fills in the defaults, those that dir gives too, and checks the whole.
 func (o Options) ready(dir string) (Options, error) {
 	o = o.withDefaults()
-	if o.FinalPrefix == "" && o.Layout != LayoutTree {
+	if o.FinalPrefix == "" && (o.Layout != LayoutTree || o.Etc != "") {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return o, fmt.Errorf("repack: %w", err)
@@ -129,15 +136,18 @@ func (o Options) check() error {
 	if _, err := omit.New(o.Omit, o.Target); err != nil {
 		return err
 	}
-	if o.Layout == LayoutTree {
+	if o.Layout == LayoutTree && o.Etc == "" {
 		return nil // nothing is wrapped around it
+	}
+	if o.Layout == LayoutRoot && o.Etc != "" {
+		return errors.New("layout root has its own etc/: leave out --etc, or use --layout tree")
 	}
 	return o.wrapOptions().Check()
 }
 
 // wrapOptions is what wrap gets to know, but for what only the tarball tells.
 func (o Options) wrapOptions() wrap.Options {
-	w := wrap.Options{Profile: o.Profile, FinalPrefix: o.FinalPrefix, Target: o.Target}
+	w := wrap.Options{Profile: o.Profile, FinalPrefix: o.FinalPrefix, Target: o.Target, Env: o.Env}
 	if v := o.Release.Version; !v.IsZero() {
 		w.Version = v.String()
 	}
@@ -155,7 +165,7 @@ func (o Options) wrapOptions() wrap.Options {
 }
 
 func (o Options) shape() shape {
-	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath, omit.Canonical(o.Omit)}
+	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath, omit.Canonical(o.Omit), o.Env}
 }
 
 // PerTarget reports whether the bytes of the tree depend on Target: then Clone
@@ -180,6 +190,8 @@ type shape struct {
 	InterpreterPath []string `json:"interpreter_path,omitempty"`
 	AddRPath        []string `json:"add_rpath,omitempty"`
 	Omit            []string `json:"omit,omitempty"` // sorted, each once
+
+	Env map[string]string `json:"env,omitempty"` // shapes etc/ and nix-support/ alone
 }
 
 // Recipe identifies what a prefix is made of: the tarball, the options that

@@ -124,6 +124,9 @@ func sameShape(options json.RawMessage, want shape) error {
 		if name == "target" && len(omit.ForTarget(want.Omit)) == 0 {
 			continue // the tree's own bytes are the same for all
 		}
+		if name == "env" {
+			continue // it is in the files around the tree, which are made anew
+		}
 		if !reflect.DeepEqual(has[name], wants[name]) {
 			return fmt.Errorf("it was made with another %s", strings.ReplaceAll(name, "_", " "))
 		}
@@ -139,7 +142,7 @@ func (w *origin) sameRecipe() error {
 	}
 	r, err := Recipe(w.digest, Options{
 		Layout: s.Layout, Profile: s.Profile, Target: s.Target, RunPath: s.RunPath,
-		Interpreter: s.Interpreter, InterpreterPath: s.InterpreterPath, AddRPath: s.AddRPath, Omit: s.Omit,
+		Interpreter: s.Interpreter, InterpreterPath: s.InterpreterPath, AddRPath: s.AddRPath, Omit: s.Omit, Env: s.Env,
 	})
 	if err != nil {
 		return err

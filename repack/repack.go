@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,11 @@ type Result struct {
 	// what it would have, had not a file that stays needed it.
 	Omitted map[string]manifest.Tally `json:"omitted,omitempty"`
 	Kept    []manifest.Omission       `json:"kept,omitempty"`
+
+	// Etc are the files that Options.Etc got, by their path below it.
+	Etc []string          `json:"etc,omitempty"`
+	etc map[string]string // their content, and the time that they get
+	at  time.Time
 
 	// ClonedFrom is the prefix that Clone took the tree from, and Shared how.
 	ClonedFrom string   `json:"cloned_from,omitempty"`
@@ -99,8 +105,10 @@ func (e *RefusedError) Error() string {
 
 // Run makes dir, which must be absent or empty, from the tarball that src
 // yields. It is staged beside dir and appears with one rename; the parents of
-// dir are made. When something is there, or comes to be there meanwhile, the
-// error matches ErrOccupied.
+// dir are made. With o.Etc the files for that directory are written just before,
+// and taken back when dir cannot appear; none is written over. When something is
+// in the place of dir, or comes to be there meanwhile, the error matches
+// ErrOccupied.
 func Run(ctx context.Context, src io.Reader, dir string, o Options) (*Result, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -108,6 +116,11 @@ func Run(ctx context.Context, src io.Reader, dir string, o Options) (*Result, er
 	}
 	if o, err = o.ready(dir); err != nil {
 		return nil, err
+	}
+	if o.Etc != "" {
+		if err := apart(o.Etc, dir); err != nil {
+			return nil, fmt.Errorf("repack: %w", err)
+		}
 	}
 	s, err := stageBeside(dir)
 	if err != nil {
@@ -118,10 +131,14 @@ func Run(ctx context.Context, src io.Reader, dir string, o Options) (*Result, er
 	if err != nil {
 		return nil, errors.Join(in.explain(err, dir), s.abort())
 	}
-	if err := s.commit(dir); err != nil {
+	etc, err := writeEtc(o.Etc, res.etc, res.at)
+	if err != nil {
 		return nil, fmt.Errorf("repack into %s: %w", dir, errors.Join(err, s.abort()))
 	}
-	return res, nil
+	if err := s.commit(dir); err != nil {
+		return nil, fmt.Errorf("repack into %s: %w", dir, errors.Join(err, etc.takeBack(), s.abort()))
+	}
+	return res, etc.close()
 }
 
 // Into makes the prefix in dir itself, which must be an empty directory. On

@@ -4,7 +4,7 @@
 set -eu
 
 # command:package
-want="gcc:gcc g++:g++ patch:patch git:git nginx:nginx-light readelf:binutils eu-elflint:elfutils patchelf:patchelf ld.lld-16:lld-16 clang-16:clang-16 mold:mold fish:fish tcsh:tcsh zsh:zsh busybox:busybox pkg-config:pkg-config dpkg-deb:dpkg minisign:minisign curl:curl aria2c:aria2 openssl:openssl setpriv:util-linux unshare:util-linux mount:mount mkfs.btrfs:btrfs-progs mkfs.xfs:xfsprogs pigz:pigz igzip:isal zopfli:zopfli libdeflate-gzip:libdeflate-tools bgzip:tabix python3:python3-minimal xz:xz-utils zstd:zstd /usr/bin/time:time taskset:util-linux clang-22:clang-22 cmake:cmake perl:perl-base libtool:libtool-bin mksh:mksh setfacl:acl"
+want="gcc:gcc g++:g++ patch:patch git:git nginx:nginx-light readelf:binutils eu-elflint:elfutils patchelf:patchelf ld.lld-16:lld-16 clang-16:clang-16 mold:mold fish:fish tcsh:tcsh zsh:zsh busybox:busybox pkg-config:pkg-config dpkg-deb:dpkg minisign:minisign curl:curl aria2c:aria2 openssl:openssl setpriv:util-linux unshare:util-linux mount:mount mkfs.btrfs:btrfs-progs mkfs.xfs:xfsprogs pigz:pigz igzip:isal zopfli:zopfli libdeflate-gzip:libdeflate-tools bgzip:tabix python3:python3-minimal xz:xz-utils zstd:zstd /usr/bin/time:time taskset:util-linux clang-22:clang-22 cmake:cmake perl:perl-base libtool:libtool-bin mksh:mksh setfacl:acl ksh93:ksh93u+m modulecmd:environment-modules"
 
 missing=""
 for pair in $want; do
@@ -12,7 +12,19 @@ for pair in $want; do
 done
 # A compiler without the headers of libc is half a compiler.
 [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev"
+# Debian's lmod excludes environment-modules, so that it is unpacked beside it.
+lmod=""
+[ -e /usr/share/lmod ] || [ -e /opt/lmod ] || lmod=" lua5.3 lua-filesystem lua-json lua-posix lua-term"
+missing="$missing$lmod"
 [ -n "$missing" ] || exit 0
+
+unpack_lmod() {
+	[ -n "$lmod" ] || return 0
+	dir=$(mktemp -d)
+	(cd "$dir" && apt-get download -qq lmod && $sudo dpkg -x lmod_*.deb /opt/lmod) >/dev/null 2>&1 ||
+		echo "tools: lmod could not be unpacked; tests that need it are skipped" >&2
+	rm -rf "$dir"
+}
 
 sudo=""
 if [ "$(id -u)" != 0 ]; then
@@ -30,9 +42,13 @@ echo "tools: installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
 $sudo apt-get update -qq || true
 # shellcheck disable=SC2086 # a list of words
-$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 && exit 0
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 && {
+	unpack_lmod
+	exit 0
+}
 # One name that this release does not have fails them all: take what there is.
 for package in $missing; do
 	$sudo apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
 		echo "tools: $package could not be installed; tests that need it are skipped" >&2
 done
+unpack_lmod

@@ -109,16 +109,18 @@ func (t *task) last(size int64) (found *unpacked, sure bool) {
 }
 
 // alike reports whether a prefix was made as this install makes its own, but
-// for the target, which shapes no more than a few small files unless what is of
-// other targets is left out.
+// for the variables and the target, which shape no more than a few small files
+// unless what is of other targets is left out.
 func (t *task) alike(m *manifest.Manifest) bool {
 	var was struct {
-		Target string `json:"target"`
+		Target string            `json:"target"`
+		Env    map[string]string `json:"env"`
 	}
 	if json.Unmarshal(m.Options, &was) != nil {
 		return false
 	}
 	o := t.in.Repack
+	o.Env = was.Env
 	if !o.PerTarget() {
 		o.Target = was.Target
 	}

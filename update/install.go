@@ -120,6 +120,7 @@ func (t *task) find(ctx context.Context) error {
 	}
 	t.r.slots[t.out.Install] = true
 	t.in.Repack.Target = f.res.Target
+	t.in.Repack.Env = t.r.o.env(t.in, f.res)
 	t.slot = t.r.o.Store.Slot(t.in.Channel, f.res.Target)
 	if err := t.current(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// errNothingToShare says that no other generation can serve.
+// errNothingToShare says that no generation can serve.
 var errNothingToShare = errors.New("no other install has this tarball")
 
 // share makes the generation of another one that came of the same tarball:
@@ -54,9 +54,9 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 	return gen, err
 }
 
-// twin finds a generation of this tarball in another slot. Its bytes must be
-// those that the ledger has last, and that the server has now if this run is
-// to take new ones.
+// twin finds a generation of this tarball in another slot, or in this one where
+// nothing but the variables has changed. Its bytes must be those that the ledger
+// has last, and that the server has now if this run is to take new ones.
 func (t *task) twin() (*store.Generation, *release.Pin) {
 	if t.in.Repack.PerTarget() {
 		return nil, nil // what one target leaves out is what the other is made of
@@ -71,16 +71,14 @@ func (t *task) twin() (*store.Generation, *release.Pin) {
 		return nil, nil
 	}
 	for _, sl := range slots {
-		if sl.Name() == t.slot.Name() {
-			continue
-		}
+		own := sl.Name() == t.slot.Name()
 		gens, err := sl.Generations()
 		if err != nil {
 			continue
 		}
 		for _, g := range gens {
 			m, err := g.Manifest()
-			if err == nil && m.Name == t.rel.Name && m.Digest == string(digest) && t.may(g.Dir) {
+			if err == nil && m.Name == t.rel.Name && m.Digest == string(digest) && t.may(g.Dir) && (!own || t.alike(m)) {
 				return &g, t.r.ledgerPin(t.in.Channel, t.rel.Name, digest)
 			}
 		}

@@ -44,6 +44,9 @@ type Install struct {
 	Link    string // a symlink to keep at what is active; "" for none
 	Keep    int    // generations that stay
 	Repack  repack.Options
+	// Env are the install's own variables; those built in for the target are under
+	// them. Repack.Env is not looked at.
+	Env map[string]string
 }
 
 // Channel is where the releases of a channel are listed.

@@ -1,11 +1,15 @@
 package wrap
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/environ"
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
 // hostile is a final prefix that careless quoting trips over, and careless
@@ -100,24 +104,6 @@ func TestEnvSh(t *testing.T) {
 	}
 }
 
-func TestEnvOfOtherShells(t *testing.T) {
-	prefix := environmentPrefix(t)
-	for shell, file := range map[string]string{"tcsh": "env.csh", "fish": "env.fish"} {
-		t.Run(shell, func(t *testing.T) {
-			p, err := exec.LookPath(shell)
-			if err != nil {
-				t.Skipf("no %s here: Debian has it in the package %s", shell, shell)
-			}
-			args := []string{p, "-f"}
-			if shell == "fish" {
-				args = []string{p, "--no-config"}
-			}
-			source := "source " + prefix + "/etc/" + file
-			checkSourcing(t, args, source+"; env; echo '====='; "+source+"; env")
-		})
-	}
-}
-
 func TestProfile(t *testing.T) {
 	prefix := environmentPrefix(t)
 	source := ". " + prefix + "/etc/profile.d/rocm-nightly.sh; env"
@@ -164,30 +150,105 @@ func TestRegisteredFiles(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+	// Where the prefix is what it says, the driver is there.
+	here, files := newPrefix(t, "here")
+	finish(t, here, files, Options{})
+	if icd, err := os.ReadFile(filepath.Join(here, "etc/OpenCL/vendors/rocm-nightly.icd")); err != nil {
+		t.Error(err)
+	} else if _, err := os.Stat(strings.TrimSuffix(string(icd), "\n")); err != nil {
+		t.Error(err)
+	}
 	if got := ldConf("/a b"); !strings.HasPrefix(got, "#") {
 		t.Errorf("a path with a space is written to ld.so.conf: %q", got)
 	}
-	lua, err := os.ReadFile(filepath.Join(prefix, "etc/modulefiles/rocm-nightly.lua"))
-	if err != nil || !strings.Contains(string(lua), "prepend_path(\"PATH\", \"/final/bin\")\n") {
-		t.Errorf("%s, %v", lua, err)
+	for name, want := range map[string]string{
+		"modulefiles/rocm-nightly/1":     "_rocm_nightly_list prepend-path PATH \"/final/bin\"\n",
+		"modulefiles/rocm-nightly/1.lua": "list(prepend_path, \"PATH\", \"/final/bin\")\n",
+		"env.nu":                         "  [\"ROCM_PATH\" \"/final/opt/rocm\"]\n",
+		"env.csh":                        "'/final/etc/env-csh.sh'\n",
+		"env.json":                       "\"cache\": \"1\",\n",
+	} {
+		if got, err := os.ReadFile(filepath.Join(prefix, "etc", name)); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
 	}
-	nu, err := os.ReadFile(filepath.Join(prefix, "etc/env.nu"))
-	if err != nil || !strings.Contains(string(nu), "$env.ROCM_PATH = ($env.ROCM_PATH? | default \"/final/opt/rocm\")\n") {
-		t.Errorf("%s, %v", nu, err)
+	env, err := environ.Read(prefix)
+	if err != nil || env.Prefix != "/final" {
+		t.Errorf("%v, %v", env, err)
 	}
 }
 
-func TestQuotes(t *testing.T) {
-	const s = "a'b\"c\\d!e\x01"
-	for name, got := range map[string][2]string{
-		"sh":   {quoteSh(s), `'a'\''b"c\d!e` + "\x01'"},
-		"fish": {quoteFish(s), `'a\'b"c\\d!e` + "\x01'"},
-		"csh":  {quoteCsh(s), `'a'\''b"c\d\!e` + "\x01'"},
-		"lua":  {quoteLua(s), `"a'b\"c\\d!e\001"`},
-		"nu":   {quoteNu(s), `"a'b\"c\\d!e\u{1}"`},
-	} {
-		if got[0] != got[1] {
-			t.Errorf("%s: %s, want %s", name, got[0], got[1])
+// What an install asks for is in every file that sets variables, under the name
+// that it was given, and in place of ours; the user's value wins in each.
+func TestOwnVariables(t *testing.T) {
+	prefix, files := newPrefix(t, "p")
+	finish(t, prefix, files, Options{Version: "1", FinalPrefix: hostile, Env: map[string]string{
+		"HSA_OVERRIDE_GFX_VERSION": "9.0.6", "HIP_PLATFORM": "", "HIPCXX": "it's $mine", "HSA_ENABLE_SDMA": "0",
+	}})
+	want := map[string]string{"HSA_OVERRIDE_GFX_VERSION": "9.0.6", "HIP_PLATFORM": "", "HIPCXX": "it's $mine", "HSA_ENABLE_SDMA": "1", "ROCM_PATH": hostile + "/opt/rocm"}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here: Debian has it in the package bash")
+	}
+	for _, name := range []string{"etc/env.sh", "etc/profile.d/rocm-nightly.sh", "nix-support/setup-hook"} {
+		script := "set -eu\n. " + prefix + "/" + name + "\n"
+		for name := range want {
+			script += "printf '" + name + "=%s\\n' \"${" + name + "-}\"\n"
 		}
+		cmd := exec.Command(bash, "-c", script)
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "HSA_ENABLE_SDMA=1"}
+		out, code := run(t, cmd)
+		for name, value := range want {
+			if !strings.Contains(out, name+"="+value+"\n") {
+				t.Errorf("%d: %s is not %q: %s", code, name, value, out)
+			}
+		}
+	}
+	for _, name := range []string{"etc/env.fish", "etc/env.nu", "etc/env-csh.sh", "etc/env.json", "etc/modulefiles/rocm-nightly/1", "etc/modulefiles/rocm-nightly/1.lua"} {
+		if text, err := os.ReadFile(filepath.Join(prefix, name)); err != nil || !strings.Contains(string(text), "9.0.6") || strings.Contains(string(text), "HIP_PLATFORM") {
+			t.Errorf("%s: %v, %s", name, err, text)
+		}
+	}
+}
+
+// ldconfig itself finds the libraries through our file.
+func TestLdconfigReadsOurFile(t *testing.T) {
+	ldconfig, err := exec.LookPath("/sbin/ldconfig")
+	if err != nil {
+		t.Skip("no ldconfig here: Debian has it in the package libc-bin")
+	}
+	dir := t.TempDir()
+	rocm := filepath.Join(dir, "rocm")
+	if err := errors.Join(os.MkdirAll(rocm+"/lib", 0o755), os.WriteFile(dir+"/conf", []byte(ldConf(rocm)), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(ldconfig, "-v", "-N", "-X", "-C", dir+"/cache", "-f", dir+"/conf")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), rocm+"/lib: (from") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Of a bare tree the same files name the tree itself.
+func TestSystemFiles(t *testing.T) {
+	tree := []manifest.File{dir("lib"), exe("bin/rocminfo", ""), lib("lib/libamdocl64.so", "")}
+	got, err := SystemFiles(tree, Options{FinalPrefix: "/opt/rocm/", Version: "1", Env: map[string]string{"HSA_ENABLE_SDMA": "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"ld.so.conf.d/rocm-nightly.conf":  "/opt/rocm/lib\n",
+		"OpenCL/vendors/rocm-nightly.icd": "/opt/rocm/lib/libamdocl64.so\n",
+		"profile.d/rocm-nightly.sh":       "export PATH=\"${PATH:+$PATH:}\"'/opt/rocm/bin' ;;",
+	} {
+		if !strings.Contains(got[name], want) {
+			t.Errorf("%s: %s", name, got[name])
+		}
+	}
+	if len(got) != 3 || !strings.Contains(got["profile.d/rocm-nightly.sh"], "HSA_ENABLE_SDMA='0'") {
+		t.Errorf("%q", got)
+	}
+	if _, err := SystemFiles(tree, Options{FinalPrefix: "opt"}); err == nil {
+		t.Error("a relative prefix is taken")
 	}
 }

@@ -46,9 +46,10 @@ func TestFinish(t *testing.T) {
 		"share/licenses/rocm-nightly/hip-LICENSE.txt": "../../../opt/rocm/share/doc/hip/LICENSE.txt",
 		"etc": "dir", "etc/tree.conf": "../opt/rocm/etc/tree.conf", "etc/profile.d": "dir",
 		"etc/profile.d/tree.sh": "../../opt/rocm/etc/profile.d/tree.sh", "etc/profile.d/rocm-nightly.sh": "0444",
-		"etc/env.sh": "0444", "etc/env.fish": "0444", "etc/env.csh": "0444", "etc/env.nu": "0444",
+		"etc/env.sh": "0444", "etc/env.fish": "0444", "etc/env.csh": "0444", "etc/env-csh.sh": "0444", "etc/env.nu": "0444", "etc/env.json": "0444",
 		"etc/ld.so.conf.d": "dir", "etc/ld.so.conf.d/rocm-nightly.conf": "0444",
-		"etc/modulefiles": "dir", "etc/modulefiles/rocm-nightly.lua": "0444",
+		"etc/modulefiles": "dir", "etc/modulefiles/rocm-nightly": "dir",
+		"etc/modulefiles/rocm-nightly/10.2.0a20260930": "0444", "etc/modulefiles/rocm-nightly/10.2.0a20260930.lua": "0444",
 		"etc/OpenCL": "dir", "etc/OpenCL/vendors": "dir", "etc/OpenCL/vendors/rocm-nightly.icd": "0444",
 		"nix-support": "dir", "nix-support/setup-hook": "0444",
 	}
@@ -151,6 +152,9 @@ func TestFinishRefuses(t *testing.T) {
 		"target":     {FinalPrefix: "/a", Target: "a b"},
 		"first line": {FinalPrefix: "/a", Shell: "/a b/sh"},
 		"readlink":   {FinalPrefix: "/a", Readlink: "a\nb"},
+		"control":    {FinalPrefix: "/a\x1bb"},
+		"loader":     {FinalPrefix: "/a", Env: map[string]string{"LD_PRELOAD": "/x"}},
+		"variable":   {FinalPrefix: "/a", Env: map[string]string{"X": "a\nb"}},
 	} {
 		var bad *OptionError
 		if err := o.Check(); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || optionNames[bad.Option] == "" {

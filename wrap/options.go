@@ -2,10 +2,16 @@ package wrap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/environ"
 )
 
 // Options says what a prefix is and where it will live.
@@ -17,6 +23,8 @@ type Options struct {
 	Target      string // gfx name, published slug or multiarch; named in the environment files
 	Shell       string // absolute path of a POSIX shell for the wrappers; "" is /bin/sh
 	Readlink    string // readlink(1) for wrappers called through a link; "" is the one in PATH
+
+	Env map[string]string // more variables for the environment and the hooks, over ours; "" takes ours away
 }
 
 var (
@@ -39,7 +47,7 @@ func (e *OptionError) Error() string {
 // optionNames are the fields of Options in words.
 var optionNames = map[string]string{
 	"Profile": "profile", "FinalPrefix": "final prefix", "Version": "version", "Digest": "digest",
-	"Target": "target", "Shell": "shell", "Readlink": "readlink",
+	"Target": "target", "Env": "variable", "Shell": "shell", "Readlink": "readlink",
 }
 
 // Check tells whether Finish takes the options, with an *OptionError when it
@@ -55,6 +63,8 @@ func (o Options) Check() error {
 		return bad("FinalPrefix", o.FinalPrefix, "is not an absolute path")
 	case strings.ContainsAny(o.FinalPrefix, "\n\r\x00"):
 		return bad("FinalPrefix", o.FinalPrefix, "holds a line end or NUL, which no environment file can say: choose another directory")
+	case strings.ContainsFunc(o.FinalPrefix, unicode.IsControl):
+		return bad("FinalPrefix", o.FinalPrefix, "holds a control character, which not every environment file can say: choose another directory")
 	case strings.Contains(o.FinalPrefix, ":"):
 		return bad("FinalPrefix", o.FinalPrefix, "holds a colon, which no search path can say: choose another directory")
 	case o.Version != "" && !plainVersion.MatchString(o.Version):
@@ -67,6 +77,11 @@ func (o Options) Check() error {
 		return bad("Shell", d.Shell, "cannot stand in a script's first line: name a shell by an absolute path with no blank")
 	case strings.ContainsAny(d.Readlink, "\n\r\x00"):
 		return bad("Readlink", d.Readlink, "holds a line end or NUL")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
+		if err := errors.Join(environ.Configurable(name), environ.CheckValue(o.Env[name])); err != nil {
+			return bad("Env", name+"="+o.Env[name], "cannot be set: "+err.Error())
+		}
 	}
 	return nil
 }

@@ -138,10 +138,7 @@ esac
 // left there fail to link, or link wrongly. The user's own choice, an empty one
 // included, stays.
 func cacheText(o Options) string {
-	key := o.Version
-	if hex, ok := strings.CutPrefix(o.Digest, "sha256:"); ok {
-		key = strings.TrimPrefix(key+"-"+hex[:12], "-")
-	}
+	key := cacheKey(o)
 	if key == "" {
 		return ""
 	}
@@ -156,6 +153,16 @@ func cacheText(o Options) string {
 	esac
 fi
 `, "@key@", key)
+}
+
+// cacheKey is the name by which one release knows its cache; "" if there is
+// nothing to tell it by.
+func cacheKey(o Options) string {
+	key := o.Version
+	if hex, ok := strings.CutPrefix(o.Digest, "sha256:"); ok {
+		key = strings.TrimPrefix(key+"-"+hex[:12], "-")
+	}
+	return key
 }
 
 // quoteReadlink is the command word for readlink: a bare name goes past shell

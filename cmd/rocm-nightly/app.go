@@ -29,6 +29,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	environ        func() []string
+	ignored        []os.Signal // those that were ignored when this program began
 	uid            int
 	machine        func() *doctor.System // what doctor looks at; nil is this machine
 
@@ -104,6 +106,7 @@ verified prefix on disk, and to a commit in the repository that packages it.
   rocm-nightly status                       what is installed
   rocm-nightly rollback                     back to the one before
   rocm-nightly doctor                       why ROCm does not work here
+  rocm-nightly exec -- rocminfo             run a command with it
   rocm-nightly demo                         the whole job, offline, in seconds
   rocm-nightly patchelf FLAG... FILE...     edit ELF files, with patchelf's flags
 
@@ -125,6 +128,7 @@ index is stale, 4 the audit refused, 5 new bytes under a known name.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
 		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(),
+		a.envCmd(), a.execCmd(),
 		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)
@@ -187,7 +191,7 @@ func (a *app) config() (*config.Config, error) {
 // defaultRoot is where generations are kept when nothing says so.
 func (a *app) defaultRoot() string {
 	if a.uid == 0 {
-		return "/var/lib/rocm-nightly"
+		return systemRoot
 	}
 	if dir := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "rocm-nightly")

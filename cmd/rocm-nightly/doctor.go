@@ -147,9 +147,6 @@ func (a *app) doctorOptions(o doctorOptions, args []string, command bool) (docto
 	return a.doctorTarget(opts, args[0])
 }
 
-// systemRoot is where root's generations are kept.
-const systemRoot = "/var/lib/rocm-nightly"
-
 // doctorTarget finds what an argument means: a directory, else a slot.
 func (a *app) doctorTarget(opts doctor.Options, arg string) (doctor.Options, error) {
 	if strings.Contains(arg, "/") || isDir(arg) {

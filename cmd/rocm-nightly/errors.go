@@ -79,7 +79,10 @@ func exitCode(err error) int {
 	var badUsage *usageError
 	var badTarget *update.UsageError
 	var refused *repack.RefusedError
+	var run *runError
 	switch {
+	case errors.As(err, &run):
+		return run.code
 	case errors.As(err, &badUsage), errors.As(err, &badTarget):
 		return update.ExitUsage
 	case errors.As(err, &refused), errors.Is(err, errAuditRefused):
@@ -105,6 +108,8 @@ func hint(err error) string {
 		return "files may not be so large here: raise the limit (ulimit -f), or work on another file system (--root, --prefix or -o)"
 	case errors.Is(err, syscall.EROFS):
 		return "the file system is read-only: work on another one (--root, --prefix or -o)"
+	case errors.As(err, new(*runError)):
+		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "run it as the user that owns the files, or work elsewhere (--root, --prefix or -o)"
 	case errors.Is(err, repack.ErrOccupied):

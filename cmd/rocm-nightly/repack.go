@@ -23,6 +23,7 @@ type repackOptionsFlags struct {
 	prefix          string
 	finalPrefix     string
 	layout          string
+	etc             string
 	arch            string
 	profile         string
 	digest          string
@@ -46,6 +47,7 @@ not at all; the content tells, not the name. DIR must be absent or empty; it app
 with one rename when everything is right, and not at all when anything is not.
 This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`,
 		Example: "  rocm-nightly repack therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz --prefix /opt/rocm-10.2\n" +
+			"  rocm-nightly repack FILE --layout tree --prefix \"$pkgdir/opt/rocm\" --final-prefix /opt/rocm --etc \"$pkgdir/etc\"\n" +
 			"  curl -fL URL | rocm-nightly repack - --prefix DIR --digest sha256-…",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,6 +61,7 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	f.StringVar(&o.prefix, "prefix", "", "the `directory` to make; required")
 	f.StringVar(&o.finalPrefix, "final-prefix", "", "where the prefix will be found, if not at --prefix; written into etc/, nix-support/ and the compiler's rocm.cfg alone")
 	f.StringVar(&o.layout, "layout", repack.LayoutRoot, "root: opt/rocm with wrappers, links and hooks; tree: the patched tree alone")
+	f.StringVar(&o.etc, "etc", "", "with --layout tree: a `directory` that gets the files for profile.d, ld.so.conf.d and OpenCL/vendors")
 	f.StringVar(&o.arch, "arch", "", "the GPU `target` that this is for")
 	f.StringVar(&o.profile, "profile", "", "fhs or nix")
 	f.StringVar(&o.digest, "digest", "", "the SHA-256 that the tarball must have: sha256:<hex>, <hex>, sha256-<base64> or Nix base-32")
@@ -79,7 +82,7 @@ func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
 	empty := func(name string) error {
 		return fmt.Errorf("repack: --%s is empty: give it a value, or leave it out", name)
 	}
-	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "arch", "profile", "digest", "interpreter", "decompressor", "audit-scope", "audit-refuse")
+	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "etc", "arch", "profile", "digest", "interpreter", "decompressor", "audit-scope", "audit-refuse")
 	if err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 		return repack.Options{}, err
 	}
 	ro := repackOptions(r, au, u)
-	ro.Layout, ro.FinalPrefix = o.layout, o.finalPrefix
+	ro.Layout, ro.FinalPrefix, ro.Etc = o.layout, o.finalPrefix, o.etc
 	switch {
 	case o.prefix == "":
 		return ro, errors.New("repack: --prefix DIR is missing")
@@ -196,6 +199,11 @@ func (o repackOptionsFlags) options(cfg *config.Config) (repack.Options, error) 
 		}
 		ro.Target = target
 	}
+	ro.Env = cfg.GFX.Env(ro.Target)
+	if ro.Env == nil && len(cfg.Env) > 0 {
+		ro.Env = map[string]string{}
+	}
+	maps.Copy(ro.Env, cfg.Env)
 	if o.digest != "" {
 		d, err := release.ParseDigest(o.digest)
 		if err != nil {
@@ -213,6 +221,9 @@ func (a *app) printRepack(r *repack.Result, dir string) {
 		r.ELF.Seen, r.ELF.Patched, r.ELF.Skipped, r.Scripts, r.Links, r.Dropped)
 	if text := omittedText(r); text != "" {
 		fmt.Fprintf(a.stdout, "  left out: %s\n", text)
+	}
+	if len(r.Etc) > 0 {
+		fmt.Fprintf(a.stdout, "  etc: %s\n", strings.Join(r.Etc, ", "))
 	}
 	fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", r.Audit.Fatal, r.Audit.Required, r.Audit.Warnings)
 	const shown = 10

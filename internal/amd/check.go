@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/environ"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -136,6 +138,12 @@ func (c *checker) tables(d *Data) {
 		c.want(t.Kernel == "" || kernelRE.MatchString(t.Kernel), append(at, "kernel"), "%q is not a Linux version such as 6.10", t.Kernel)
 		c.want(!slices.Contains(t.Nearest, name), append(at, "nearest"), "%s is not near itself", name)
 		c.targets(append(at, "nearest"), t.Nearest)
+		for _, variable := range slices.Sorted(maps.Keys(t.Env)) {
+			at, v := append(at, "env", variable), t.Env[variable]
+			err := errors.Join(environ.Configurable(variable), environ.CheckValue(v.Value))
+			c.want(err == nil, at, "%v", err)
+			c.want(strings.TrimSpace(v.Source) != "", at, "a source is missing: somebody will ask who says so")
+		}
 	}
 }
 

@@ -52,6 +52,14 @@ type Target struct {
 	Integrated  bool     `yaml:"integrated"`   // shares the memory of the CPU
 	DisplayOnly bool     `yaml:"display_only"` // too small to compute on, as the GPU in most desktop Ryzens
 	Nearest     []string `yaml:"nearest"`      // targets of the same generation whose code it runs when overridden, best first
+
+	Env map[string]EnvValue `yaml:"env"` // variables that programs need on it, by name
+}
+
+// EnvValue is a variable that programs need on a target.
+type EnvValue struct {
+	Value  string `yaml:"value"`  // "" takes away, in a file that is laid over another
+	Source string `yaml:"source"` // who says so, for people: an address, or what it is said in
 }
 
 // Deny is a build that nobody should get.

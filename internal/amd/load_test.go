@@ -301,3 +301,31 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A variable has a name that a shell takes, a value, and somebody who says so.
+func TestVariablesOfTargets(t *testing.T) {
+	for text, want := range map[string]string{
+		"{A: {value: '1', source: here}}":         "",
+		"{A: {value: '', source: not needed}}":    "",
+		"{A: {value: '1'}}":                       "a source is missing",
+		"{A: {value: '1', source: ' '}}":          "a source is missing",
+		"{LD_PRELOAD: {value: /x, source: here}}": "loader",
+		"{'A B': {value: x, source: here}}":       "no name",
+		"{A: {value: \"a\\nb\", source: here}}":   "control character",
+		"{A: {value: x, who: me, source: here}}":  "unknown field",
+	} {
+		d, _, err := Load("", put(t, "targets: {gfx906: {env: "+text+"}}\n"))
+		if want == "" {
+			if err != nil || d.Targets["gfx906"].Env["A"].Source == "" || d.Targets["gfx906"].Name == "" {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if v := Builtin().Targets["gfx906"].Env["HSA_OVERRIDE_GFX_VERSION"]; v.Value != "9.0.6" || v.Source == "" {
+		t.Errorf("%+v", v)
+	}
+}

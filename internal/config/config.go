@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type Config struct {
 	Download     Download           `yaml:"download" json:"download" jsonschema:"how tarballs are downloaded"`
 	Unpack       Unpack             `yaml:"unpack" json:"unpack" jsonschema:"what a tarball may hold"`
 	Repack       Repack             `yaml:"repack" json:"repack" jsonschema:"how the tree is made usable"`
+	Env          map[string]string  `yaml:"env" json:"env" jsonschema:"variables for the environment files and hooks, env and exec; empty takes a built-in one away"`
 	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
 	Health       Health             `yaml:"health" json:"health" jsonschema:"a command of yours that must succeed before the switch"`
 	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
@@ -63,6 +65,8 @@ type Install struct {
 	Schedule string  `yaml:"schedule,omitempty" json:"schedule,omitempty"`
 	Repack   *Repack `yaml:"repack,omitempty" json:"repack,omitempty"`
 	Audit    *Audit  `yaml:"audit,omitempty" json:"audit,omitempty"`
+
+	Env map[string]string `yaml:"env,omitempty" json:"env,omitempty" jsonschema:"over the top level's, name by name"`
 }
 
 // Policy says which release is the one to take.
@@ -185,6 +189,7 @@ func defaultOf(d *amd.Data) *Config {
 		Download: Download{Connections: 4, Retries: 10, IdleTimeout: Duration(time.Minute)},
 		Unpack:   Unpack{MaxBytes: 200 << 30, MaxEntries: 1_000_000, MaxRatio: 200, Decompressor: "auto"},
 		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []Part{}},
+		Env:      map[string]string{},
 		Audit:    Audit{Scope: "host", Refuse: "regression", Allow: []Allow{}},
 		Health:   Health{Command: []string{}, Timeout: Duration(time.Minute)},
 		Dedup:    "auto",
@@ -234,6 +239,15 @@ func (c *Config) RepackOf(i Install) Repack {
 		return *i.Repack
 	}
 	return c.Repack
+}
+
+// EnvOf returns the variables of install i: those of the top level, with its own
+// over them.
+func (c *Config) EnvOf(i Install) map[string]string {
+	env := map[string]string{}
+	maps.Copy(env, c.Env)
+	maps.Copy(env, i.Env)
+	return env
 }
 
 // AuditOf returns how install i is audited.

@@ -155,6 +155,7 @@ func Decode(c *Config, name string, src []byte) error {
 		return nil // only comments
 	}
 	ast.Walk(amd.NumbersAsWritten{}, file.Docs[0].Body)
+	ast.Walk(envAsWritten{}, file.Docs[0].Body)
 	channels := c.Channels
 	c.Channels = nil
 	err = yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, c)
@@ -170,6 +171,24 @@ func Decode(c *Config, name string, src []byte) error {
 		}
 	}
 	return c.inherit(name, file.Docs[0].Body)
+}
+
+// envAsWritten turns the numbers under a key env into the text that they were
+// written as: 0x10 is not 16 in an environment.
+type envAsWritten struct{ within bool }
+
+// Visit implements ast.Visitor.
+func (e envAsWritten) Visit(node ast.Node) ast.Visitor {
+	pair, ok := node.(*ast.MappingValueNode)
+	if !ok {
+		return e
+	}
+	if number, ok := pair.Value.(*ast.IntegerNode); ok && e.within {
+		text := ast.String(number.GetToken())
+		text.SetPath(number.GetPath())
+		pair.Value = text
+	}
+	return envAsWritten{e.within || pair.Key.GetToken() != nil && pair.Key.GetToken().Value == "env"}
 }
 
 // inherit fills what an install's own sections leave out with what the top

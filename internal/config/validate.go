@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
+	"github.com/rocm-nightly/rocm-nightly/internal/environ"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/lockfile"
 	"github.com/rocm-nightly/rocm-nightly/internal/omit"
@@ -28,6 +30,7 @@ func (c *Config) Validate() error {
 	c.trust(v)
 	c.limits(v)
 	v.repack("repack", c.Repack)
+	v.env("env", c.Env)
 	v.audit("audit", c.Audit)
 	v.keep("keep", c.Keep)
 	c.bumps(v)
@@ -148,6 +151,7 @@ func (c *Config) installs(v *validator) {
 			err := omit.CheckTarget(c.RepackOf(in).Leaves(), target)
 			v.check(err == nil, key+".target", "%v", err)
 		}
+		v.env(key+".env", in.Env)
 		if in.Audit != nil {
 			v.audit(key+".audit", *in.Audit)
 		}
@@ -275,6 +279,20 @@ func (v *validator) repack(key string, r Repack) {
 	v.check(r.Profile != "nix" || len(r.InterpreterPath) > 0, key+".interpreter_path", "profile nix finds script interpreters only here, and it is empty")
 	err := omit.Check(r.Leaves())
 	v.check(err == nil, key+".omit", "%v", err)
+}
+
+// maxEnv bounds how many variables one map may hold.
+const maxEnv = 64
+
+// env checks variables that programs are to find in their environment.
+func (v *validator) env(key string, env map[string]string) {
+	v.check(len(env) <= maxEnv, key, "%d variables are more than %d", len(env), maxEnv)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		err := environ.Configurable(name)
+		v.check(err == nil, key, "%v", err)
+		err = environ.CheckValue(env[name])
+		v.check(err == nil, key+"."+name, "%q %v", env[name], err)
+	}
 }
 
 func (v *validator) audit(key string, a Audit) {

@@ -83,6 +83,29 @@ func (t *Table) Kernel(target string) string { return t.data.Targets[target].Ker
 // Name returns what people call a target, or "" if that is not known.
 func (t *Table) Name(target string) string { return t.data.Targets[target].Name }
 
+// Env returns the variables that programs need on a target, or on every target
+// of a slug: nil for none. The map is the caller's.
+func (t *Table) Env(name string) map[string]string {
+	targets := []string{name}
+	if !targetRE.MatchString(name) {
+		targets = t.Targets(name)
+	}
+	var env map[string]string
+	for i, target := range targets {
+		known := map[string]string{}
+		for variable, v := range t.data.Targets[target].Env {
+			if v.Value != "" && (i == 0 || env[variable] == v.Value) {
+				known[variable] = v.Value
+			}
+		}
+		env = known
+	}
+	if len(env) == 0 {
+		return nil
+	}
+	return env
+}
+
 // Override returns what HSA_OVERRIDE_GFX_VERSION must say for a GPU to be
 // taken for target: 11.0.0 for gfx1100, 9.0.10 for gfx90a. It is "" for what
 // is not a target.

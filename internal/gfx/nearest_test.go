@@ -101,6 +101,36 @@ func TestOverride(t *testing.T) {
 	}
 }
 
+func TestSubstitute(t *testing.T) {
+	for _, tt := range []struct {
+		gpu    string
+		res    Resolution
+		want   string
+		reason string
+	}{
+		{"gfx1031", Resolution{"gfx1030", "gfx1030"}, "10.3.0", "its code runs on it"},
+		{"gfx1035", Resolution{"gfx1030", "gfx1030"}, "10.3.0", "likewise"},
+		{"gfx1030", Resolution{"gfx1030", "gfx1030"}, "", "it is the one"},
+		{"gfx1031", Resolution{"gfx1030", "gfx103X-all"}, "", "the family has code of its own for it"},
+		{"gfx1100", Resolution{"gfx1030", "gfx1030"}, "", "it runs no such code"},
+		{"gfx1031", Resolution{"gfx1030", Multiarch}, "", "everything is in it"},
+		{"gfx1031", Resolution{"gfx103X-all", "gfx103X-all"}, "", "no single target"},
+		{"", Resolution{"gfx1030", "gfx1030"}, "", "no GPU"},
+	} {
+		if got := known.Substitute(tt.gpu, tt.res); got != tt.want {
+			t.Errorf("%s for %v: %q, want %q: %s", tt.gpu, tt.res, got, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestEnvOfTargets(t *testing.T) {
+	for name, want := range map[string]string{"gfx906": "9.0.6", "gfx1151": "", "gfx90X-dcgpu": "", "multiarch": "", "": ""} {
+		if got := known.Env(name)["HSA_OVERRIDE_GFX_VERSION"]; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestKernel(t *testing.T) {
 	if got := known.Kernel("gfx1201"); got != "6.11" {
 		t.Error(got)

@@ -185,6 +185,25 @@ func (t *Table) Nearest(target string, published []string) (*Nearest, bool) {
 	return nil, false
 }
 
+// Substitute returns what HSA_OVERRIDE_GFX_VERSION must say for a GPU to run the
+// code of what serves res, which somebody has taken in its place: "" if that
+// serves the GPU as it is, or has no code that runs on it.
+func (t *Table) Substitute(gpu string, res Resolution) string {
+	if !targetRE.MatchString(res.Target) || t.Serves(gpu, res) {
+		return ""
+	}
+	if near, ok := t.Nearest(gpu, []string{res.Target}); !ok || near.Target != res.Target {
+		return ""
+	}
+	return Override(res.Target)
+}
+
+// Serves reports whether a tarball has code for a GPU as it is.
+func (t *Table) Serves(gpu string, res Resolution) bool {
+	_, served := t.family(gpu, []string{res.Family})
+	return served || gpu == res.Target || res.Family == Multiarch
+}
+
 // ofGeneration lists the published targets with target's major and minor
 // number, the nearest stepping first, the lower of two.
 func (t *Table) ofGeneration(target string, published []string) []string {

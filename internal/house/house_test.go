@@ -70,6 +70,7 @@ var arrows = map[string][]string{
 	"internal/diskspace":     {},
 	"internal/omit":          {},
 	"internal/directio":      {},
+	"internal/environ":       {},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
@@ -82,7 +83,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/hostpkg", "internal/ldcache"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/hostpkg", "internal/ldcache", "internal/environ"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
