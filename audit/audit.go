@@ -37,9 +37,17 @@ type Options struct {
 	Profile string
 	// Version is what the tree should be; "" takes it from manifest.json.
 	Version string
+	// Target is the GPU that the tree is for, such as gfx1151; "" takes it from
+	// manifest.json. Kernels are only looked for with one target.
+	Target string
 	// FinalPrefix is the absolute path under which the directory will be
 	// used; "" is where it stands. It is no leaked path wherever it is.
 	FinalPrefix string
+	// GLIBC is the oldest glibc that the tree is to run with, such as 2.28, and
+	// GLIBCXX the oldest libstdc++, such as 3.4.25; "" takes that of systems with
+	// this glibc. With both "", this host's libraries count, and in ScopeTree no
+	// versions but those of the tree's own libraries.
+	GLIBC, GLIBCXX string
 	// Allow lists findings to leave out.
 	Allow []Allow
 	// Jobs bounds the parallel work; 0 is GOMAXPROCS.
@@ -65,7 +73,7 @@ type rule func(ctx context.Context, a *auditor) error
 
 // rules are run in this order; the report is sorted afterwards.
 var rules = []rule{
-	rocmTree, invalidELF, needed, kpack, interpreters, links, leakedPaths, modes, wrappers, rootShape, versions,
+	rocmTree, invalidELF, needed, kpack, kernels, deviceLibraries, interpreters, links, leakedPaths, modes, wrappers, rootShape, licenses, manifests, versions,
 }
 
 // auditor is the state of one run.
@@ -75,10 +83,14 @@ type auditor struct {
 	scope    string
 	profile  string
 	version  string
+	target   string             // one GPU, or ""
+	prefix   *manifest.Manifest // what the prefix says of itself, nil if it says nothing
+	badList  error              // why manifest.json cannot be read
 	final    string
 	jobs     int
 	binaries bool
 	omitted  []string
+	floor    floor
 	findings []Finding
 	checked  map[string]int
 }
@@ -104,7 +116,7 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 
 // newAuditor checks the options.
 func newAuditor(o Options) (*auditor, *allowList, error) {
-	a := &auditor{omitted: o.Omitted, scope: o.Scope, profile: o.Profile, version: o.Version, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, checked: map[string]int{}}
+	a := &auditor{omitted: o.Omitted, scope: o.Scope, profile: o.Profile, version: o.Version, target: o.Target, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, checked: map[string]int{}}
 	switch a.scope {
 	case "":
 		a.scope = ScopeHost
@@ -122,6 +134,9 @@ func newAuditor(o Options) (*auditor, *allowList, error) {
 	}
 	allow, err := newAllowList(o.Allow)
 	if err != nil {
+		return nil, nil, err
+	}
+	if a.floor, err = newFloor(o.GLIBC, o.GLIBCXX); err != nil {
 		return nil, nil, err
 	}
 	a.host = newHost()
@@ -161,6 +176,7 @@ func (a *auditor) open(ctx context.Context, dir string, files []manifest.File) e
 		return t.notTree()
 	}
 	a.tree = t
+	a.readManifest()
 	a.checked["files"] = t.files
 	a.checked["links"] = t.links
 	return nil

@@ -59,7 +59,7 @@ var breaks = []struct {
 	}, "", []string{"warning needed opt/rocm/lib/sys/libalone.so | libgone.so.1"}},
 	{"an optional object", func(f *fixture) {
 		f.elf(rocm+"bin/rocgdb-py3.11", elfSpec{program: true, needed: []string{"libpython3.11.so.1.0"}})
-		f.text("bin/rocgdb-py3.11", "#!/bin/sh\n", 0o755)
+		f.text("bin/rocgdb-py3.11", "#!/bin/sh\n_rocm_nightly_root=..\nexec x \"$@\"\n", 0o755)
 	}, "", []string{"warning needed opt/rocm/bin/rocgdb-py3.11 | libpython3.11.so.1.0"}},
 	{"a library that lives on its loader's run path", func(f *fixture) {
 		f.elf(rocm+"bin/tool", elfSpec{program: true, needed: []string{"liba.so.1", "libhost.so.1"}, rpath: "$ORIGIN/../lib:$ORIGIN/../lib/sys"})
@@ -94,10 +94,10 @@ var breaks = []struct {
 	}, "", []string{}},
 	{"the archives of one library", func(f *fixture) {
 		f.remove(rocm + ".kpack/k_lib_gfx1151.kpack")
-		f.text(rocm+".kpack/other_lib_gfx1151.kpack", "KPAK", 0o644)
-		f.text(rocm+".kpack/k_lib_empty.kpack", "KPAK", 0o644)
+		f.text(rocm+".kpack/other_lib_gfx1151.kpack", archive, 0o644)
+		f.text(rocm+".kpack/k_lib_empty.kpack", archive, 0o644)
 		f.text(rocm+".kpack/k_lib_gfx90a.kpack", "", 0o644)
-	}, "", []string{"fatal kpack opt/rocm/lib/libk.so.1 | ../.kpack/k_lib_@GFXARCH@.kpack"}},
+	}, "", []string{"fatal kpack opt/rocm/lib/libk.so.1 | ../.kpack/k_lib_@GFXARCH@.kpack", "warning kpack opt/rocm/.kpack/k_lib_gfx90a.kpack"}},
 	{"the directory of archives", func(f *fixture) {
 		f.remove(rocm + ".kpack")
 		f.remove(".kpack")
@@ -106,7 +106,7 @@ var breaks = []struct {
 	{"one archive of several, and one GPU in a directory", func(f *fixture) {
 		f.elf(rocm+"lib/sys/libm.so", elfSpec{ref: refTo("../../.kpack/none.kpack", "../../.kpack/k_lib_gfx1151.kpack")})
 		f.elf(rocm+"lib/sys/libn.so", elfSpec{ref: refTo("../../.kpack/@GFXARCH@/n_@GFXARCH@.kpack")})
-		f.text(rocm+".kpack/gfx1151/n_gfx1151.kpack", "KPAK", 0o644)
+		f.text(rocm+".kpack/gfx1151/n_gfx1151.kpack", archive, 0o644)
 	}, "", []string{}},
 	{"a section that is no map", func(f *fixture) {
 		f.elf(rocm+"lib/sys/libo.so", elfSpec{ref: []byte("\xc1../../.kpack/gone_@GFXARCH@.kpack")})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/patchelf"
 )
 
 // Limits on what is read of one file.
@@ -19,11 +20,14 @@ const (
 
 // content is what a regular file turned out to be.
 type content struct {
-	elf    *manifest.ELF // nil when it is not ELF
-	badELF error         // why an ELF file for this machine cannot be read
-	kpack  *kpackRef     // nil when the file names no GPU code archives
-	script string        // first line of a script, without #!
-	leaks  leaks         // paths of build machines in text
+	elf      *manifest.ELF // nil when it is not ELF
+	badELF   error         // why an ELF file for this machine cannot be read
+	faults   []patchelf.Fault
+	vers     *symvers  // nil when it has no versions of symbols
+	kpack    *kpackRef // nil when the file names no GPU code archives
+	badKpack string    // why an archive of GPU code is not whole
+	script   string    // first line of a script, without #!
+	leaks    leaks     // paths of build machines in text
 }
 
 // hostELF tells whether ld.so and the kernel would load the file here.
@@ -74,6 +78,9 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 	case bytes.HasPrefix(head, []byte("#!")):
 		line, _, _ := bytes.Cut(head[2:], []byte("\n"))
 		e.script = string(line)
+	case strings.HasSuffix(base, ".kpack"):
+		e.badKpack = checkKpack(head, info.Size())
+		return nil
 	case !isText(path.Base(base)):
 		return nil
 	}

@@ -10,9 +10,16 @@
 //     breadth first, each object once; DT_RPATH of the object and of those that
 //     loaded it unless it has DT_RUNPATH; $ORIGIN taken from the name that the
 //     object was found under; then the directories of the host.
-//   - Every ELF file for this machine is parsed; GPU code objects, relocatables,
-//     static files and files for other machines are left alone.
-//   - A library that names GPU code archives finds at least one of them.
+//   - Versions of symbols are looked for in the library that was really taken, as
+//     ld.so does once all is mapped, or compared with a floor that was asked for.
+//   - Every ELF file for this machine is parsed, and judged by what the kernel and
+//     ld.so map; GPU code objects, relocatables, static files and files for other
+//     machines are left alone.
+//   - A library that names GPU code archives finds at least one of them; with a
+//     target, one that runs there. Kernels, and the compiler's device libraries,
+//     are looked for with a target only; what AMD does not build, and what was left
+//     out on purpose, is not held against a tree.
+//   - Only a prefix that repack made is held to its wrappers and lists.
 //   - A directory whose ROCm tree holds neither bin nor lib is no ROCm tree: that
 //     is one fatal finding, rule [RuleTree], or [ErrNotTree] when it has not even
 //     the names.
@@ -26,5 +33,6 @@
 //
 // A real nightly is never clean, so findings are graded: fatal ones always
 // refuse a tree, required ones refuse it unless the tree in use has them too,
-// warnings never do. [Report.Refused] applies that policy.
+// warnings never do. [Report.Refused] applies that policy. docs/audit.md describes
+// each rule, and [JSONSchema] the report as JSON.
 package audit

@@ -31,6 +31,10 @@ func (e *entry) lookELF(f *os.File, size int64) {
 	if !e.hostELF() {
 		return
 	}
+	e.faults = x.Health()
+	if e.vers, err = readSymvers(x); err != nil {
+		e.badELF = err
+	}
 	b, err := x.Section(kpackSection)
 	switch {
 	case err == nil:
@@ -53,23 +57,25 @@ func forHost(f *os.File) bool {
 var errNotLibrary = errors.New("it is not a regular file")
 
 // hostFacts reads a library of the host.
-func hostFacts(name string) (*manifest.ELF, error) {
+func hostFacts(name string) (*manifest.ELF, *symvers, error) {
 	// A tree may name any file: a pipe would be waited for.
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errNotLibrary
+		return nil, nil, errNotLibrary
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	x, err := patchelf.Parse(f, info.Size())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return x.Facts(), nil
+	// What is wrong with the host's own tables is not the tree's fault.
+	vers, _ := readSymvers(x)
+	return x.Facts(), vers, nil
 }

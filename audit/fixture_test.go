@@ -3,7 +3,9 @@ package audit
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +39,9 @@ type elfSpec struct {
 	soname, rpath, runpath, interp string
 	needed                         []string
 	program                        bool
-	ref                            []byte // content of .rocm_kpack_ref
+	ref                            []byte   // content of .rocm_kpack_ref
+	defines                        []string // versions of symbols
+	uses                           []string // "libv.so.1 V_1.0": symbols of that version
 }
 
 // build links a file. DT_NEEDED are taken from the sonames of stubs.
@@ -84,6 +88,21 @@ func link0(t testing.TB, s elfSpec) []byte {
 		args = append(args, "-soname", s.soname)
 	}
 	args = append(args, empty)
+	if len(s.defines) > 0 {
+		args = append(args, symbols(t, s.defines, true), "--version-script", versionScript(t, s.defines))
+	}
+	used := map[string][]string{}
+	for _, use := range s.uses {
+		lib, version, _ := strings.Cut(use, " ")
+		used[lib] = append(used[lib], version)
+	}
+	for _, lib := range slices.Sorted(maps.Keys(used)) {
+		stub := filepath.Join(made.dir, fmt.Sprintf("stub-%x.so", fmt.Sprint(lib, used[lib])))
+		if err := os.WriteFile(stub, link0(t, elfSpec{soname: lib, defines: used[lib]}), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, symbols(t, used[lib], false), stub)
+	}
 	for _, n := range s.needed {
 		stub := filepath.Join(made.dir, fmt.Sprintf("stub-%x.so", n))
 		if _, err := os.Stat(stub); err != nil {
@@ -106,6 +125,37 @@ func link0(t testing.TB, s elfSpec) []byte {
 	made.files[key] = b
 	return b
 }
+
+// symbols compiles definitions of a symbol for each version, or uses of them.
+func symbols(t testing.TB, versions []string, define bool) string {
+	t.Helper()
+	src := ""
+	for _, v := range versions {
+		if define {
+			src += fmt.Sprintf("char sym_%s;\n", symbol(v))
+		} else {
+			src += fmt.Sprintf("extern char sym_%s; char *use_%[1]s = &sym_%[1]s;\n", symbol(v))
+		}
+	}
+	out := filepath.Join(made.dir, fmt.Sprintf("obj-%x.o", sha256.Sum256([]byte(src))))
+	if _, err := os.Stat(out); err != nil {
+		write(t, out+".c", src, 0o644)
+		run(t, "gcc", "-fPIC", "-c", "-o", out, out+".c")
+	}
+	return out
+}
+
+func versionScript(t testing.TB, versions []string) string {
+	text := ""
+	for _, v := range versions {
+		text += fmt.Sprintf("%s { global: sym_%s; };\n", v, symbol(v))
+	}
+	out := filepath.Join(made.dir, fmt.Sprintf("map-%x", sha256.Sum256([]byte(text))))
+	write(t, out, text, 0o644)
+	return out
+}
+
+func symbol(version string) string { return strings.ReplaceAll(version, ".", "_") }
 
 func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
@@ -184,6 +234,9 @@ func refTo(paths ...string) []byte {
 	return b.Bytes()
 }
 
+// archive is an archive of GPU code with nothing in it but a table of contents.
+const archive = "KPAK\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x80"
+
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, dir: filepath.Join(t.TempDir(), "prefix"), host: t.TempDir()}
@@ -195,22 +248,31 @@ func newFixture(t testing.TB) *fixture {
 	f.link(rocm+"lib/liba.so", "liba.so.1")
 	f.elf(rocm+"lib/sys/libb.so.1", elfSpec{soname: "libb.so.1", needed: []string{"libhost.so.1"}})
 	f.elf(rocm+"lib/libk.so.1", elfSpec{soname: "libk.so.1", ref: refTo("../.kpack/k_lib_@GFXARCH@.kpack")})
-	f.text(rocm+".kpack/k_lib_gfx1151.kpack", "KPAK", 0o644)
+	f.text(rocm+".kpack/k_lib_gfx1151.kpack", archive, 0o644)
 	f.text(rocm+".info/version", "10.2.0\n", 0o644)
-	f.text(rocm+"lib/llvm/amdgcn/bitcode/ocml.bc", "BC", 0o644)
+	f.text(rocm+"lib/llvm/bin/clang", "#!/bin/sh\n", 0o755)
+	for _, name := range []string{"ocml", "ockl", "oclc_isa_version_1151", "oclc_isa_version_1150"} {
+		f.text(rocm+"lib/llvm/amdgcn/bitcode/"+name+".bc", "BC", 0o644)
+	}
+	f.text(rocm+"share/doc/hip/LICENSE.md", "as you like\n", 0o644)
+	f.link("share/licenses/rocm-nightly/hip-LICENSE.md", "../../../opt/rocm/share/doc/hip/LICENSE.md")
 	f.link(rocm+"llvm", "lib/llvm")
 	f.link(rocm+"amdgcn", "lib/llvm/amdgcn")
 	f.text(rocm+"bin/script", "#!/bin/sh\nexit 0\n", 0o755)
 	f.text(rocm+"libexec/helper", "#!/usr/bin/env sh\nexit 0\n", 0o755)
 	f.text(rocm+"lib/pkgconfig/x.pc", "prefix=${pcfiledir}/../..\n# see share/therock/x and https://x/therock\n", 0o644)
 	f.text(rocm+"share/therock/therock_manifest.json", `{"rocm_package_version":"10.2.0a20260930","rocm_version":"10.2.0"}`, 0o644)
-	for _, name := range []string{"tool", "script"} {
-		f.text("bin/"+name, "#!/bin/sh\nexec \"${0%/*}/../opt/rocm/bin/"+name+"\" \"$@\"\n", 0o755)
+	list := ""
+	for _, name := range []string{"script", "tool"} {
+		text := "#!/bin/sh\n_rocm_nightly_root=${0%/*}/../opt/rocm\nexec \"$_rocm_nightly_root/bin/" + name + "\" \"$@\"\n"
+		f.text("bin/"+name, text, 0o755)
+		list += fmt.Sprintf(`{"path":"bin/%s","kind":"file","mode":"0755","size":%d,"sha256":"%x"}`+"\n", name, len(text), sha256.Sum256([]byte(text)))
 	}
+	f.text("files.jsonl", list, 0o644)
 	for _, name := range []string{"lib", "libexec", ".kpack", ".info", "amdgcn", "llvm"} {
 		f.link(name, "opt/rocm/"+name)
 	}
-	f.text("manifest.json", `{"schema":1,"version":"10.2.0a20260930"}`, 0o644)
+	f.text("manifest.json", `{"schema":1,"version":"10.2.0a20260930","options":{"target":"gfx1151"}}`, 0o644)
 	return f
 }
 

@@ -93,9 +93,9 @@ func (l *allowList) has(f Finding) bool {
 
 // knownRules are the names that an Allow may have.
 var knownRules = map[string]bool{
-	RuleTree: true, RuleNeeded: true, RuleForeignLibrary: true, RuleInvalidELF: true, RuleKpack: true, RuleInterpreter: true,
+	RuleTree: true, RuleNeeded: true, RuleSymbolVersion: true, RuleForeignLibrary: true, RuleInvalidELF: true, RuleKpack: true, RuleInterpreter: true,
 	RuleLink: true, RuleEscape: true, RuleLeakedPath: true, RuleMode: true, RuleUnreadable: true,
-	RuleWrapper: true, RuleRootShape: true, RuleVersion: true,
+	RuleWrapper: true, RuleRootShape: true, RuleVersion: true, RuleKernels: true, RuleDeviceLibs: true, RuleLicense: true, RuleManifest: true,
 }
 
 // table is a list of patterns with the reason that each is there.

@@ -36,6 +36,11 @@ func (a *auditor) started(e *entry) bool {
 // who choose the interpreter: only what a build machine left is worth a word.
 func (a *auditor) script(e *entry) {
 	name, command := shebang(e.script)
+	if broken := unstartable(e.script); broken != "" && e.executable() && path.IsAbs(name) {
+		a.file(Finding{Rule: RuleInterpreter, Severity: Warning, Path: e.path, Subject: strings.TrimSpace(e.script),
+			Detail: "cannot be started: " + broken, Hint: "correct its first line"})
+		return
+	}
 	switch {
 	case name == "" || !path.IsAbs(name):
 		return
@@ -78,6 +83,13 @@ func (a *auditor) interpreterMissing(name string) bool {
 // programs, which are on the PATH of whoever uses them.
 func (a *auditor) command(e *entry, name string) {
 	t := a.tree
+	if path.IsAbs(name) {
+		if a.interpreterMissing(name) {
+			a.file(Finding{Rule: RuleInterpreter, Severity: Warning, Path: e.path, Subject: name,
+				Detail: "is started by " + name + ", which is not on this host", Hint: installHint(path.Base(name))})
+		}
+		return
+	}
 	if a.scope == ScopeTree || a.host.command(name) || t.entries["bin/"+name] != nil || t.entries[t.inROCm("bin/"+name)] != nil {
 		return
 	}
@@ -101,17 +113,59 @@ func shebang(line string) (interpreter, command string) {
 	if path.Base(interpreter) != "env" {
 		return interpreter, ""
 	}
-	for _, word := range strings.Fields(rest) {
-		if word == "-S" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-			// -Sname is the one option that may hold the command itself.
-			if s, ok := strings.CutPrefix(word, "-S"); ok && s != "" && !strings.Contains(s, "=") {
-				return interpreter, s
+	return interpreter, envCommand(rest)
+}
+
+// envCommand is what env(1) starts: its options, and what it sets, come first.
+func envCommand(args string) string {
+	words := strings.Fields(args)
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case word == "--":
+			if i+1 < len(words) {
+				return strings.Trim(words[i+1], `"'`)
 			}
-			continue
+			return ""
+		case word == "-u" || word == "-C" || word == "--unset" || word == "--chdir":
+			i++ // its argument
+		case strings.HasPrefix(word, "-S") || strings.HasPrefix(word, "--split-string"):
+			// The one option that may hold the command itself.
+			s := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(word, "--split-string"), "-S"), "=")
+			if s = strings.Trim(s, `"'`); s != "" && !strings.Contains(s, "=") && !strings.HasPrefix(s, "-") {
+				return s
+			}
+		case strings.HasPrefix(word, "-") || strings.Contains(word, "="):
+		default:
+			return strings.Trim(word, `"'`)
 		}
-		return interpreter, word
 	}
-	return interpreter, ""
+	return ""
+}
+
+// maxShebang is how many bytes of the first line, with #!, kernels read
+// (BINPRM_BUF_SIZE less one); those before 5.1 read 127, and cut it without a word.
+const maxShebang = 255
+
+// unstartable says why the kernel or env makes nothing of a first line, without
+// #!, whatever the host has; "" when there is nothing to say.
+func unstartable(line string) string {
+	interpreter, args := strings.TrimLeft(line, " \t"), ""
+	if i := strings.IndexAny(interpreter, " \t"); i >= 0 {
+		interpreter, args = interpreter[:i], strings.Trim(interpreter[i:], " \t")
+	}
+	first, more, _ := strings.Cut(args, " ")
+	switch {
+	case strings.HasPrefix(interpreter, "["):
+		return ""
+	case strings.HasSuffix(line, "\r"):
+		return "its first line ends in a carriage return, which is taken for a part of the name"
+	case len("#!")+len(line) > maxShebang:
+		return "its first line is longer than the 255 bytes that the kernel reads"
+	case path.Base(interpreter) == "env" && more != "" && !strings.HasPrefix(first, "-") && !strings.Contains(first, "="):
+		return "env looks for a program called “" + args + "”: it wants -S in front"
+	}
+	return ""
 }
 
 // loaderOf checks the program interpreter of an ELF file.

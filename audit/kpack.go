@@ -1,10 +1,16 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 )
 
 // gfxMark stands for the name of a GPU in the name of an archive.
@@ -18,7 +24,8 @@ const kpackDir = ".kpack"
 // Without it the library loads, lists devices, and fails at the first kernel.
 func kpack(ctx context.Context, a *auditor) error {
 	t := a.tree
-	noDir := t.entries[t.inROCm(kpackDir)] == nil
+	dir := t.entries[t.inROCm(kpackDir)]
+	noDir := dir == nil || dir.isDir() && len(t.in[dir.path]) == 0
 	omitted := a.omittedIn()
 	lost, example := 0, ""
 	for _, e := range t.all {
@@ -34,7 +41,9 @@ func kpack(ctx context.Context, a *auditor) error {
 			a.file(Finding{Rule: RuleKpack, Severity: Warning, Path: e.path, Subject: kpackSection,
 				Detail: fmt.Sprintf("where its GPU code is cannot be read: %v", e.kpack.err),
 				Hint:   "the format may be newer than this program"})
-		case a.hasArchive(e):
+		case a.hasArchive(e, archiveOf{a.runs, false}):
+		case a.hasArchive(e, archiveOf{anyGPU, true}):
+			a.otherArchives(e)
 		case omitted.archive(e):
 			a.file(Finding{Rule: RuleKpack, Severity: Warning, Path: e.path, Subject: e.kpack.paths[0],
 				Detail: "all its GPU code was left out",
@@ -51,16 +60,82 @@ func kpack(ctx context.Context, a *auditor) error {
 	}
 	if lost > 0 {
 		a.file(Finding{Rule: RuleKpack, Severity: Fatal, Path: t.inROCm(kpackDir), Subject: kpackDir,
-			Detail: fmt.Sprintf("the directory with all GPU code is missing; %d files need it, such as %s", lost, example),
+			Detail: fmt.Sprintf("the directory with all GPU code is missing or empty; %d files need it, such as %s", lost, example),
 			Hint:   "it is hidden, and cp * or mv * leaves it behind; unpack the release again"})
 	}
+	a.damagedArchives()
 	return nil
 }
 
+// runs tells whether GPU code of that name may run on the target.
+func (a *auditor) runs(gpu string) bool { return a.target == "" || gfx.MayRun(gpu, a.target) }
+
+func anyGPU(string) bool { return true }
+
+// archiveOf says which archives count: those of some GPUs, and whether damaged
+// ones do, of which something else is said.
+type archiveOf struct {
+	gpu   func(gpu string) bool
+	whole bool
+}
+
+// archivesOfAll begin the names of the archives that AMD makes for every target.
+var archivesOfAll = []string{"blas_lib_", "fft_lib_", "rand_lib_"}
+
+// otherArchives is for a library that has code for GPUs other than the target.
+// Some projects are not built for some targets, and then that is all right.
+func (a *auditor) otherArchives(e *entry) {
+	f := Finding{Rule: RuleKpack, Severity: Warning, Path: e.path, Subject: e.kpack.paths[0],
+		Detail: "has GPU code for other targets, and none for " + a.target,
+		Hint:   "it fails at its first kernel on this GPU; AMD may not build it for this one"}
+	base := path.Base(e.kpack.paths[0])
+	if slices.Contains(targets, a.target) && slices.ContainsFunc(archivesOfAll, func(p string) bool { return strings.HasPrefix(base, p) }) {
+		f.Severity = Required
+		f.Hint = "it fails at its first kernel on this GPU; unpack the release again, or take the tarball of this target"
+	}
+	a.file(f)
+}
+
+// damagedArchives reports archives that are not whole.
+func (a *auditor) damagedArchives() {
+	for _, e := range a.tree.all {
+		if e.badKpack == "" {
+			continue
+		}
+		f := Finding{Rule: RuleKpack, Severity: Fatal, Path: e.path, Detail: "is a damaged archive of GPU code: " + e.badKpack,
+			Hint: "a transfer broke it; unpack the release again"}
+		if gpus := omit.KernelGPUs(path.Base(e.path)); len(gpus) > 0 && !slices.ContainsFunc(gpus, a.runs) {
+			f.Severity = Warning
+		}
+		a.file(f)
+	}
+}
+
+// checkKpack says what is wrong with an archive of size bytes that begins with
+// head: a header of 16 bytes, KPAK, the version of the format and where the table
+// of contents is, which comes last (ROCm/rocm-kpack, python/rocm_kpack/kpack.py).
+func checkKpack(head []byte, size int64) string {
+	const header, version = 16, 1
+	switch {
+	case size == 0:
+		return "it is empty"
+	case len(head) < header:
+		return "it ends before its header does"
+	case !bytes.HasPrefix(head, []byte("KPAK")):
+		return "it does not begin with KPAK"
+	case binary.LittleEndian.Uint32(head[4:]) != version:
+		return "" // whatever it says
+	}
+	if toc := binary.LittleEndian.Uint64(head[8:]); toc < header || toc >= uint64(size) {
+		return fmt.Sprintf("it has %d bytes, and its table of contents is at %d", size, toc)
+	}
+	return ""
+}
+
 // hasArchive tells whether one archive that e names is in the tree.
-func (a *auditor) hasArchive(e *entry) bool {
+func (a *auditor) hasArchive(e *entry, of archiveOf) bool {
 	for _, p := range e.kpack.paths {
-		if a.tree.matchArchive(path.Dir(e.path), p) {
+		if a.tree.matchArchive(path.Dir(e.path), p, of) {
 			return true
 		}
 	}
@@ -69,27 +144,27 @@ func (a *auditor) hasArchive(e *entry) bool {
 
 // matchArchive looks for the name, with any GPU in place of the mark. Both the
 // directory and the name of the archive may hold it; AMD marks the name.
-func (t *tree) matchArchive(from, pattern string) bool {
+func (t *tree) matchArchive(from, pattern string, of archiveOf) bool {
 	dir, base := path.Split(pattern)
 	if base == "" || strings.Contains(dir, gfxMark) && strings.Count(pattern, gfxMark) > maxKpackDepth {
 		return false
 	}
 	before, after, marked := strings.Cut(base, gfxMark)
 	if strings.Contains(dir, gfxMark) {
-		return t.matchDeep(from, pattern)
+		return t.matchDeep(from, pattern, of)
 	}
 	d := t.follow(from, dir+".")
 	if !d.found() {
 		return false
 	}
 	if !marked {
-		return t.archive(d.path, base)
+		return t.archive(d.path, base, of)
 	}
 	for _, e := range t.in[d.path] {
 		name := path.Base(e.path)
 		rest, ok := strings.CutPrefix(name, before)
-		gfx, ok2 := strings.CutSuffix(rest, after)
-		if ok && ok2 && isGFX(gfx) && t.archive(d.path, name) {
+		gpu, ok2 := strings.CutSuffix(rest, after)
+		if ok && ok2 && isGFX(gpu) && of.gpu(gpu) && t.archive(d.path, name, of) {
 			return true
 		}
 	}
@@ -98,7 +173,7 @@ func (t *tree) matchArchive(from, pattern string) bool {
 
 // matchDeep is for a mark in the directory: each GPU that the directory above
 // knows is tried in all places at once.
-func (t *tree) matchDeep(from, pattern string) bool {
+func (t *tree) matchDeep(from, pattern string, of archiveOf) bool {
 	i := strings.Index(pattern, gfxMark)
 	above := pattern[:strings.LastIndex(pattern[:i], "/")+1]
 	part, _, _ := strings.Cut(pattern[len(above):], "/")
@@ -109,18 +184,18 @@ func (t *tree) matchDeep(from, pattern string) bool {
 	}
 	for _, e := range t.in[d.path] {
 		rest, ok := strings.CutPrefix(path.Base(e.path), before)
-		gfx, ok2 := strings.CutSuffix(rest, after)
-		if ok && ok2 && isGFX(gfx) && t.archive(from, strings.ReplaceAll(pattern, gfxMark, gfx)) {
+		gpu, ok2 := strings.CutSuffix(rest, after)
+		if ok && ok2 && isGFX(gpu) && of.gpu(gpu) && t.archive(from, strings.ReplaceAll(pattern, gfxMark, gpu), of) {
 			return true
 		}
 	}
 	return false
 }
 
-// archive tells whether there is a file with something in it.
-func (t *tree) archive(dir, name string) bool {
+// archive tells whether there is such a file.
+func (t *tree) archive(dir, name string, of archiveOf) bool {
 	e := t.follow(dir, name).entry
-	return e != nil && e.isFile() && e.size > 0
+	return e != nil && e.isFile() && (e.badKpack == "" || !of.whole)
 }
 
 // isGFX matches gfx1151, gfx90a, gfx9-4-generic, gfx90a:xnack+.

@@ -73,3 +73,24 @@ func FuzzKpackRef(f *testing.F) {
 		}
 	})
 }
+
+func TestCheckKpack(t *testing.T) {
+	for _, c := range []struct {
+		head string
+		size int64
+		ok   bool
+	}{
+		{archive, 17, true},
+		{archive, 16, false},
+		{"", 0, false},
+		{"KPAK", 4, false},
+		{"KPAX\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00", 99, false},
+		{"KPAK\x02\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff", 99, true}, // a newer format may say anything
+		{"KPAK\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff", 99, false},
+		{"KPAK\x01\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00", 99, false},
+	} {
+		if got := checkKpack([]byte(c.head), c.size); (got == "") != c.ok {
+			t.Errorf("%q of %d bytes: %q", c.head, c.size, got)
+		}
+	}
+}

@@ -41,6 +41,9 @@ func (a *auditor) link(e *entry, known []glob) {
 		if p.loop {
 			f.Detail, f.Hint = "leads in a circle: "+e.link, "remove it"
 		}
+		if t.licenseLink(e.path) {
+			f.Rule, f.Detail, f.Hint = RuleLicense, "is lost: the license was in "+e.link, "it may not be passed on without; unpack the release again"
+		}
 		if public(in) || strings.HasPrefix(in, "bin/") {
 			f.Severity = Required
 		}

@@ -36,6 +36,17 @@ type object struct {
 	host  bool
 	path  string
 	facts *manifest.ELF
+	vers  *symvers // nil when it neither needs nor defines versions
+	sick  bool     // it is damaged, which is a finding: what it says counts for nothing
+}
+
+// object is the file of an entry as the loader sees it.
+func (e *entry) object() *object {
+	o := &object{path: e.path, facts: e.elf, vers: e.vers}
+	for i := range e.faults {
+		o.sick = o.sick || !e.faults[i].Harmless
+	}
+	return o
 }
 
 // link is an object under the name that it was found by: $ORIGIN is the
@@ -46,6 +57,7 @@ type link struct {
 	runpath []*libDir
 	own     bool // has DT_RUNPATH
 	bad     bool // the name is there and ld.so stops at it: not ELF
+	said    bool // the file is a finding of its own
 }
 
 func newLoader(t *tree, h *host) *loader {
@@ -220,9 +232,9 @@ func (l *loader) open(d *libDir, name string) *link {
 	}
 	e := p.entry
 	if e.elf == nil {
-		return &link{bad: true, object: &object{path: e.path}}
+		return &link{bad: true, said: e.badELF != nil, object: &object{path: e.path}}
 	}
-	return l.link(d, &object{path: e.path, facts: e.elf}, "./"+e.path)
+	return l.link(d, e.object(), "./"+e.path)
 }
 
 // openHost opens a library of the host, or one that a link of the tree names.
@@ -240,12 +252,12 @@ func (l *loader) openHost(d *libDir, name string) *link {
 	if o := l.object[real]; o != nil {
 		return l.link(d, o, real)
 	}
-	facts, err := hostFacts(real)
+	facts, vers, err := hostFacts(real)
 	if err != nil {
 		// A linker script such as libc.so: nobody's DT_NEEDED names one.
 		return nil
 	}
-	return l.link(d, &object{host: true, path: real, facts: facts}, real)
+	return l.link(d, &object{host: true, path: real, facts: facts, vers: vers}, real)
 }
 
 // link ties an object to the directory it was found in.

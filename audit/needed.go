@@ -47,13 +47,18 @@ type closure struct {
 	byProgram map[*object]bool // mapped in a program's process
 	verdicts  map[neededKey]*verdict
 	optional  []glob
+
+	reached         map[*object]*object       // by a process of something public: the first
+	versions        map[pair][]versionVerdict // what is missing
+	versionVerdicts map[versionKey]*versionVerdict
 }
 
 // needed checks that every library is found, and found in the tree when the
 // tree has it.
 func needed(ctx context.Context, a *auditor) error {
 	c := &closure{a: a, loader: newLoader(a.tree, a.host), provides: map[string]*entry{}, public: map[*object]bool{},
-		byProgram: map[*object]bool{}, verdicts: map[neededKey]*verdict{}, optional: optionalObjects.compile()}
+		byProgram: map[*object]bool{}, verdicts: map[neededKey]*verdict{}, optional: optionalObjects.compile(),
+		reached: map[*object]*object{}, versions: map[pair][]versionVerdict{}, versionVerdicts: map[versionKey]*versionVerdict{}}
 	programs, libraries := c.objects()
 	for _, roots := range [][]*link{programs, libraries} {
 		for _, k := range roots {
@@ -63,8 +68,16 @@ func needed(ctx context.Context, a *auditor) error {
 			c.run(k)
 		}
 	}
+	for _, o := range c.loader.object {
+		if !o.host {
+			c.aboveFloor(o)
+		}
+	}
 	for _, v := range c.verdicts {
 		c.judge(v)
+	}
+	for _, v := range c.versionVerdicts {
+		c.judgeVersion(v)
 	}
 	return nil
 }
@@ -87,10 +100,10 @@ func (c *closure) objects() (programs, libraries []*link) {
 		}
 		c.a.checked["elf"]++
 		c.a.checked["needed"] += len(e.elf.Needed)
-		if !e.elf.Dynamic || len(e.elf.Needed) == 0 {
+		if !e.elf.Dynamic || len(e.elf.Needed) == 0 && (e.vers == nil || len(e.vers.needs) == 0) {
 			continue
 		}
-		k := c.loader.link(c.loader.make(false, path.Dir(e.path)), &object{path: e.path, facts: e.elf}, "./"+e.path)
+		k := c.loader.link(c.loader.make(false, path.Dir(e.path)), e.object(), "./"+e.path)
 		switch {
 		case k == nil:
 		case e.elf.Interp != "" || e.elf.Type == "exec":
@@ -105,7 +118,7 @@ func (c *closure) objects() (programs, libraries []*link) {
 func (c *closure) objectOf(e *entry) *object {
 	key := "./" + e.path
 	if c.loader.object[key] == nil {
-		c.loader.object[key] = &object{path: e.path, facts: e.elf}
+		c.loader.object[key] = e.object()
 	}
 	return c.loader.object[key]
 }
@@ -114,7 +127,7 @@ func (c *closure) objectOf(e *entry) *object {
 func (c *closure) run(main *link) {
 	program := main.object.facts.Interp != "" || main.object.facts.Type == "exec"
 	p := c.loader.start(main, func(p *process, n need) {
-		if n.of.object.host {
+		if n.of.object.host || n.of.object.sick || n.said {
 			// What a library of the host lacks is not the tree's fault.
 			return
 		}
@@ -129,6 +142,14 @@ func (c *closure) run(main *link) {
 			c.byProgram[n.object] = true
 		}
 	}
+	if c.public[main.object] {
+		for _, n := range p.nodes {
+			if c.reached[n.object] == nil {
+				c.reached[n.object] = main.object
+			}
+		}
+	}
+	c.checkVersions(p)
 }
 
 // excused tells whether a missing library is none that the tree must have.

@@ -13,6 +13,7 @@ type process struct {
 	nodes  []*node
 	names  map[string]*node // every name that finds an object without a search
 	byObj  map[*object]*node
+	missed map[string]bool // names that were asked for, and not found by somebody
 }
 
 // node is an object of a process.
@@ -27,6 +28,7 @@ type need struct {
 	name string
 	to   *object // nil when it is missing
 	bad  bool    // a file of that name is there, but it is not ELF
+	said bool    // and that is a finding already
 }
 
 // maxProcess bounds the objects of one process.
@@ -35,7 +37,7 @@ const maxProcess = 4096
 // start maps an object of the tree and, breadth first, all that it needs
 // (elf/dl-deps.c), and reports every DT_NEEDED on the way.
 func (l *loader) start(main *link, report func(*process, need)) *process {
-	p := &process{loader: l, names: map[string]*node{}, byObj: map[*object]*node{}}
+	p := &process{loader: l, names: map[string]*node{}, byObj: map[*object]*node{}, missed: map[string]bool{}}
 	p.main = p.add(main, nil, "")
 	// The loader itself is mapped before anything else.
 	if in := main.object.facts.Interp; in != "" {
@@ -55,7 +57,8 @@ func (l *loader) start(main *link, report func(*process, need)) *process {
 			k := p.search(of, name)
 			switch {
 			case k == nil || k.bad:
-				report(p, need{of: of, name: name, bad: k != nil})
+				p.missed[name] = true
+				report(p, need{of: of, name: name, bad: k != nil, said: k != nil && k.said})
 				continue
 			}
 			n = p.byObj[k.object]

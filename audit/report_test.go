@@ -15,6 +15,14 @@ func TestRefused(t *testing.T) {
 	same := Finding{Rule: RuleNeeded, Severity: Required, Path: "lib/liba.so.1.1", Subject: "libx.so.1"}
 	worse := Finding{Rule: RuleNeeded, Severity: Required, Path: "lib/liba.so.1.1", Subject: "liby.so.1"}
 	mild := Finding{Rule: RuleNeeded, Severity: Warning, Path: "lib/liba.so.1.0", Subject: "liby.so.1"}
+	again := Finding{Rule: RuleNeeded, Severity: Required, Path: "lib/liba.so.2.0", Subject: "libx.so.1"}
+	twin := Finding{Rule: RuleNeeded, Severity: Required, Path: "lib/liba.so.0.9", Subject: "libx.so.1"}
+	dir22 := Finding{Rule: RuleLeakedPath, Severity: Required, Path: "lib/llvm/lib/clang/22/lib/x.so", Subject: "/__w/x"}
+	dir23 := Finding{Rule: RuleLeakedPath, Severity: Required, Path: "lib/llvm/lib/clang/23/lib/x.so", Subject: "/__w/x"}
+	link12 := Finding{Rule: RuleLink, Severity: Required, Path: "lib/libl.so.1", Subject: "libl.so.1.2"}
+	link13 := Finding{Rule: RuleLink, Severity: Required, Path: "lib/libl.so.1", Subject: "libl.so.1.3"}
+	sym34 := Finding{Rule: RuleSymbolVersion, Severity: Required, Path: "lib/libs.so.1", Subject: "libc.so.6 GLIBC_2.34"}
+	sym38 := Finding{Rule: RuleSymbolVersion, Severity: Required, Path: "lib/libs.so.1", Subject: "libc.so.6 GLIBC_2.38"}
 	for _, c := range []struct {
 		name      string
 		now, base *Report
@@ -25,6 +33,12 @@ func TestRefused(t *testing.T) {
 		{"known", night(same), night(old), RefuseRegression, nil},
 		{"known, by default", night(same), night(old), "", nil},
 		{"new", night(same, worse), night(old), RefuseRegression, []Finding{worse}},
+		{"another, as long as the old one is there too", night(same, again), night(old), RefuseRegression, []Finding{again}},
+		{"two of two", night(same, again), night(old, twin), RefuseRegression, nil},
+		{"exactly the same goes first", night(same, old), night(old), RefuseRegression, []Finding{same}},
+		{"a directory of another version", night(dir23), night(dir22), RefuseRegression, nil},
+		{"a link to another version", night(link13), night(link12), RefuseRegression, nil},
+		{"another version of a symbol", night(sym38), night(sym34), RefuseRegression, []Finding{sym38}},
 		{"it was a warning", night(worse), night(mild), RefuseRegression, []Finding{worse}},
 		{"fatal ones are never excused", night(fatal), night(fatal), RefuseRegression, []Finding{fatal}},
 		{"all", night(same), night(old), RefuseAll, []Finding{same}},
@@ -33,6 +47,33 @@ func TestRefused(t *testing.T) {
 	} {
 		if got := c.now.Refused(c.base, c.mode); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestUnversioned(t *testing.T) {
+	for _, same := range [][]string{
+		{"lib/libfoo.so.1.2", "lib/libfoo.so.1.3", "lib/libfoo.so.2", "lib/libfoo.so"},
+		{"lib/llvm/lib/clang/22/x", "lib/llvm/lib/clang/23/x"},
+		{"bin/clang-22", "bin/clang-23"},
+		{"bin/rocgdb-py3.11", "bin/rocgdb-py3.12"},
+		{"lib/cmake/hip-7.2/x.cmake", "lib/cmake/hip-7.3.1/x.cmake"},
+		{"lib/libLLVM.so.22.0git", "lib/libLLVM.so.23.0git"},
+		{"lib/libLLVM-22git.so", "lib/libLLVM-23git.so"},
+		{"a/1/2/3", "a/4/5/6"},
+	} {
+		for _, p := range same[1:] {
+			if unversioned(p) != unversioned(same[0]) {
+				t.Errorf("%s: %s, %s: %s", p, unversioned(p), same[0], unversioned(same[0]))
+			}
+		}
+	}
+	for _, pair := range [][2]string{
+		{"lib/libamdhip64.so", "lib/libamdhip32.so"}, {"x/Kernels-gfx1150.co", "x/Kernels-gfx1151.co"}, {"lib/liba1.so", "lib/liba2.so"},
+		{"lib/a.so", "lib/b.so"}, {"bin/x", "lib/x"}, {"", "1"},
+	} {
+		if unversioned(pair[0]) == unversioned(pair[1]) {
+			t.Errorf("%q are the same", pair)
 		}
 	}
 }
@@ -122,6 +163,13 @@ func TestShebang(t *testing.T) {
 		{"/usr/bin/env -Sperl -w", "/usr/bin/env", "perl"},
 		{"/usr/bin/env -S A=b -i python3", "/usr/bin/env", "python3"},
 		{"/usr/bin/env", "/usr/bin/env", ""},
+		{"/usr/bin/env -u HOME python3.12 -s", "/usr/bin/env", "python3.12"},
+		{"/usr/bin/env -S -u HOME -C /tmp X=1 ruby", "/usr/bin/env", "ruby"},
+		{"/usr/bin/env --split-string=perl -w", "/usr/bin/env", "perl"},
+		{"/usr/bin/env -S -- awk -f", "/usr/bin/env", "awk"},
+		{"/usr/bin/env -S \"python3\" -u", "/usr/bin/env", "python3"},
+		{"/usr/bin/env -S /nix/store/x-python/bin/python3 -u", "/usr/bin/env", "/nix/store/x-python/bin/python3"},
+		{"/usr/bin/env --", "/usr/bin/env", ""},
 		{"[allow(x)]", "", ""},
 		{"", "", ""},
 	} {
@@ -145,5 +193,12 @@ func FuzzLeaks(f *testing.F) {
 			}
 		}
 		shebang(string(b))
+		unstartable(string(b))
+		checkKpack(b, int64(len(b)))
+		readSums(strings.NewReader(string(b)), map[string]string{})
+		// What has lost its numbers has none to lose.
+		if p := unversioned(string(b)); unversioned(p) != p {
+			t.Errorf("%q: %q, then %q", b, p, unversioned(p))
+		}
 	})
 }

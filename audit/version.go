@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -19,8 +18,11 @@ const rockManifest = "share/therock/therock_manifest.json"
 func versions(_ context.Context, a *auditor) error {
 	t := a.tree
 	want := a.version
-	if want == "" {
-		want = t.manifestVersion()
+	if want == "" && a.prefix != nil {
+		want = a.prefix.Version
+	}
+	if want != "" {
+		a.infoVersion(want)
 	}
 	e := t.follow(".", t.inROCm(rockManifest)).entry
 	if e == nil || !e.isFile() || want == "" {
@@ -68,18 +70,32 @@ func disagrees(want, pkg, rocm string) string {
 	return ""
 }
 
-// manifestVersion is the version of the prefix's own manifest, if it has one.
-func (t *tree) manifestVersion() string {
-	f, err := t.root.Open(manifest.Name)
+// infoVersion compares .info/version, which has X.Y.Z, perhaps with more behind
+// a dash.
+func (a *auditor) infoVersion(want string) {
+	t := a.tree
+	e := t.follow(".", t.inROCm(".info/version")).entry
+	w, err := release.ParseVersion(want)
+	if e == nil || !e.isFile() || err != nil {
+		return
+	}
+	f, err := t.root.Open(e.path)
 	if err != nil {
-		return ""
+		return // reported as unreadable
 	}
 	defer f.Close()
-	m, err := manifest.Read(f)
+	b, err := io.ReadAll(io.LimitReader(f, 256))
 	if err != nil {
-		return ""
+		return
 	}
-	return m.Version
+	line, _, _ := strings.Cut(string(b), "\n")
+	has, _, _ := strings.Cut(strings.TrimSpace(line), "-")
+	v, err := release.ParseVersion(has)
+	if err == nil && v.Base() != w.Base() {
+		a.file(Finding{Rule: RuleVersion, Severity: Warning, Path: e.path, Subject: has,
+			Detail: fmt.Sprintf("says that this is %s, but it was published as %s", has, want),
+			Hint:   "the release may have been replaced; compare its digest with that of others"})
+	}
 }
 
 func (t *tree) readJSON(name string, v any) error {

@@ -13,9 +13,14 @@ type verdict struct{ rule, broken string }
 func check(f *File) []verdict {
 	return append(structure(f), []verdict{
 		{"section headers agree with the dynamic section", checkSections(f)},
-		{"versions are needed of libraries that are needed", checkVersions(f)},
+		{ruleVersions, checkVersions(f)},
 	}...)
 }
+
+const (
+	ruleDynamic  = "the dynamic section is writable and ends"
+	ruleVersions = "versions are needed of libraries that are needed"
+)
 
 // structure judges what loaders see, at any time.
 func structure(f *File) []verdict {
@@ -24,7 +29,7 @@ func structure(f *File) []verdict {
 		{"PT_LOADs are congruent and in the file", checkLoads(f)},
 		{"program headers are loaded where PT_PHDR says", checkTable(f)},
 		{"PT_DYNAMIC, PT_INTERP, PT_NOTE and others map to their offsets", checkMapped(f)},
-		{"the dynamic section is writable and ends", checkDynamic(f)},
+		{ruleDynamic, checkDynamic(f)},
 		{"the interpreter ends in NUL", checkInterp(f)},
 	}
 }

@@ -331,7 +331,7 @@ func (m *maker) audit(ctx context.Context) error {
 	m.o.Event(Event{Stage: "audit"})
 	report, err := audit.Run(ctx, m.dir, audit.Options{
 		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
-		Version: m.version(), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
+		Version: m.version(), Target: m.o.Target, FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
 	})
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func omitTree(t testing.TB) *demo.Tree {
 	text("share/doc/other/README", "read\n")
 	text("lib/libstatic.a", "!<arch>\n")
 	for _, gpu := range []string{"gfx1030", "gfx1036", "gfx10-3-generic"} {
-		text(".kpack/a_lib_"+gpu+".kpack", gpu)
+		text(".kpack/a_lib_"+gpu+".kpack", "KPAK\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"+gpu)
 		text("lib/rocblas/library/"+gpu+"/Kernels.so-000-"+gpu+".hsaco", gpu)
 		text("share/miopen/db/"+gpu+"_36.HIP.fdb.txt", gpu)
 	}
@@ -127,6 +127,9 @@ func omitTree(t testing.TB) *demo.Tree {
 	tree.File("lib/llvm/bin/clang", 0o755, l.elf("", "libLLVM.so.22"))
 	tree.File("lib/llvm/lib/libLLVM.so.22", 0o644, l.elf("libLLVM.so.22"))
 	text("lib/llvm/amdgcn/bitcode/ocml.bc", "BC")
+	text("lib/llvm/amdgcn/bitcode/ockl.bc", "BC")
+	text("lib/llvm/amdgcn/bitcode/oclc_isa_version_1036.bc", "BC")
+	text("lib/llvm/amdgcn/bitcode/oclc_isa_version_1030.bc", "BC")
 	text(".info/version", "10.2.0\n")
 	return tree
 }

@@ -136,6 +136,9 @@ func (o Options) check() error {
 	if _, err := omit.New(o.Omit, o.Target); err != nil {
 		return err
 	}
+	if err := (audit.Options{Scope: o.Audit.Scope, Allow: o.Audit.Allow}).Check(); err != nil {
+		return err
+	}
 	if o.Layout == LayoutTree && o.Etc == "" {
 		return nil // nothing is wrapped around it
 	}

@@ -16,6 +16,10 @@ var errAuditRefused = errors.New("the audit refused it")
 
 type auditOptions struct {
 	scope    string
+	arch     string
+	glibc    string
+	glibcxx  string
+	schema   bool
 	refuse   string
 	binaries bool
 }
@@ -25,13 +29,31 @@ func (a *app) auditCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit DIR",
 		Short: "Prove a ROCm prefix right without a GPU",
-		Long: `Look at a prefix (or any ROCm tree): libraries that resolve, valid ELF files,
-GPU kernel archives, script interpreters, links, leaked builder paths, modes.
-Nothing of the tree is executed. Exit 4 when a finding is fatal or required.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.audit(cmd.Context(), args[0], o) },
+		Long: `Look at a prefix (or any ROCm tree): libraries that resolve
+and the versions of their symbols, valid ELF files, kernels of the target, device
+libraries, script interpreters, links, leaked builder paths, modes, wrappers,
+licenses. Nothing of the tree is executed. Exit 4 when a finding is fatal or
+required. docs/audit.md describes each rule; --schema prints the JSON Schema of
+--json.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.schema {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.schema {
+				fmt.Fprint(a.stdout, audit.JSONSchema())
+				return nil
+			}
+			return a.audit(cmd.Context(), args[0], o)
+		},
 	}
 	c.Flags().StringVar(&o.scope, "scope", "", "host: this machine's libraries and interpreters count; tree: they do not")
+	c.Flags().StringVar(&o.arch, "arch", "", "the GPU that kernels are looked for, such as gfx1151 (default: what manifest.json names)")
+	c.Flags().StringVar(&o.glibc, "glibc", "", "the oldest glibc that the tree is to run with, such as 2.28, with the libstdc++ of its day")
+	c.Flags().StringVar(&o.glibcxx, "glibcxx", "", "the oldest libstdc++ that it is to run with, such as 3.4.25")
+	c.Flags().BoolVar(&o.schema, "schema", false, "print the JSON Schema of --json, and look at nothing")
 	c.Flags().StringVar(&o.refuse, "refuse", "", "regression, all or never")
 	c.Flags().BoolVar(&o.binaries, "scan-binaries", false, "also search binaries for paths of the build machine (reads every byte)")
 	a.jsonFlag(c)
@@ -53,9 +75,14 @@ func (a *app) audit(ctx context.Context, dir string, o auditOptions) error {
 	if err := check.Validate(); err != nil {
 		return usage(err)
 	}
-	report, err := audit.Run(ctx, dir, audit.Options{
+	opts := audit.Options{
 		Scope: check.Audit.Scope, Profile: cfg.Repack.Profile, Allow: allowed(cfg.Audit), ScanBinaries: o.binaries,
-	})
+		Target: o.arch, GLIBC: o.glibc, GLIBCXX: o.glibcxx,
+	}
+	if err := opts.Check(); err != nil {
+		return usage(err)
+	}
+	report, err := audit.Run(ctx, dir, opts)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,12 @@ echo "${0##*/} of ROCm, device libraries in ${0%/*}/../amdgcn/bitcode"
 	}
 	n.text("lib/llvm/bin/rocm.cfg", 0o644, "$-Wl,--enable-new-dtags\n--rocm-path='<CFGDIR>/../../..'\n-frtlib-add-rpath")
 	n.text("lib/llvm/bin/clang.cfg", 0o644, "@rocm.cfg\n")
-	for _, name := range []string{"ocml", "ockl", "oclc_abi_version_600", "oclc_isa_version_" + strings.TrimPrefix(n.gpus[0], "gfx")} {
+	names := []string{"ocml", "ockl", "oclc_abi_version_600"}
+	// As in the real one, the compiler builds for more than the release is for.
+	for _, isa := range strings.Fields("900 906 908 90a 942 950 1010 1030 1031 1032 1034 1035 1036 1100 1101 1102 1103 1150 1151 1152 1153 1200 1201 1250") {
+		names = append(names, "oclc_isa_version_"+isa)
+	}
+	for _, name := range names {
 		bitcode := append([]byte("BC\xc0\xde"), noise(sha256.Sum256([]byte(name)), 512)...)
 		n.tree.File("lib/llvm/amdgcn/bitcode/"+name+".bc", 0o644, bitcode)
 	}

@@ -68,6 +68,8 @@ func TestCorpusBecomesAWorkingPrefix(t *testing.T) {
 	})
 	t.Run("nothing is lost", func(t *testing.T) { everyFileIsThere(t, tarball, prefix) })
 	t.Run("the audit agrees", func(t *testing.T) { run(t, nil, "audit", prefix).want(t, 0, "0 fatal, 0 required", "") })
+	t.Run("ld.so agrees with the audit", func(t *testing.T) { theLoaderAgrees(t, prefix, sampleOfLdSo) })
+	t.Run("each break is found", func(t *testing.T) { eachBreakIsFound(t, prefix) })
 }
 
 // everyFileIsThere reads the tarball with the standard library and compares
