@@ -120,6 +120,7 @@ func (t *task) present() (*store.Generation, error) {
 
 var (
 	errRefusedBefore  = errors.New("the audit refused this night before")
+	errSmokedBefore   = errors.New("this night failed its health check before")
 	errNewBytesBefore = errors.New("this night has new bytes under a known name")
 )
 
@@ -146,6 +147,9 @@ func (t *task) refusedBefore() error {
 	if refusal != nil {
 		return fmt.Errorf("%w (seen %s: %s); if AMD says that it was replaced: rocm-nightly update --accept-new-bytes",
 			errNewBytesBefore, refusal.At.Format("2006-01-02"), refusal.Reason)
+	}
+	if err := t.smokedBefore(); err != nil {
+		return err
 	}
 	refusal, err = t.slot.Refused(t.refusalKey(t.rel))
 	if err != nil || refusal == nil {

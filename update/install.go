@@ -62,7 +62,7 @@ func exitOf(err error) int {
 	switch {
 	case errors.Is(err, errNewBytesBefore):
 		return ExitNewBytes
-	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore):
+	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore), errorsAs[*SmokeError](err), errors.Is(err, errSmokedBefore):
 		return ExitRefused
 	case errors.As(err, &mismatch) && knownBytes(mismatch.Want):
 		return ExitNewBytes

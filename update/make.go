@@ -116,6 +116,9 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 		rec.Repack, rec.Audit = res, res.Report
 		t.out.Audit = &res.Audit
 	}
+	if err == nil {
+		err = t.health(ctx, staging.Dir(), rec)
+	}
 	if err != nil || t.r.o.NoInstall {
 		return nil, errors.Join(err, staging.Abort())
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/audit/smoke"
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -40,6 +41,7 @@ type Outcome struct {
 	Changed  bool            `json:"changed"`           // something was, or would be, installed or activated
 	Verified *Verified       `json:"verified"`          // null if nothing was downloaded
 	Audit    *repack.Verdict `json:"audit"`             // null if nothing was audited
+	Smoke    *smoke.Counts   `json:"smoke,omitempty"`   // what the health check came to, if there was one
 	Reused   *store.Reused   `json:"reused,omitempty"`  // what it shares with the generations before it
 	Bump     []*Bumped       `json:"bump"`              // repositories with a pin of this install
 	Exit     int             `json:"exit"`              // see the package's exit codes
@@ -105,6 +107,7 @@ type Record struct {
 	Repack     *repack.Result `json:"repack,omitempty"`
 	Reused     *store.Reused  `json:"reused,omitempty"`
 	Audit      *audit.Report  `json:"audit,omitempty"`
+	Smoke      *smoke.Report  `json:"smoke,omitempty"`
 	Recipe     string         `json:"recipe,omitempty"`
 	ETag       string         `json:"etag,omitempty"`
 	Exit       int            `json:"exit"`

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/audit/smoke"
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
@@ -77,6 +78,10 @@ type Options struct {
 	NoBump         bool
 	AcceptNewBytes bool // take new bytes under a known name
 
+	Smoke        string        // the health check before activation: SmokeAuto, SmokeOff ("" too), smoke.CPU or smoke.GPU
+	SmokeTimeout time.Duration // of each program of it; 0: smoke's own
+	SmokeRunner  smoke.Runner  // nil: a cage
+
 	GFX    *gfx.Table                                // what is known of targets; nil: what is built in
 	Sys    fs.FS                                     // /sys, for auto; nil: the machine's
 	Kernel string                                    // the release of the running kernel; "": unknown
@@ -106,7 +111,7 @@ type Bump struct {
 // Event is progress: of one install, or of none when Install is "".
 type Event struct {
 	Install string
-	Stage   string // list, download, unpack, patch, wrap, audit, reuse, activate, bump
+	Stage   string // list, download, unpack, patch, wrap, audit, smoke, reuse, activate, bump
 	Done    int64
 	Total   int64
 	Message string // for people; "" for mere progress

@@ -111,7 +111,7 @@ verified prefix on disk, and to a commit in the repository that packages it.
   rocm-nightly patchelf FLAG... FILE...     edit ELF files, with patchelf's flags
 
 Exit codes: 0 done or nothing to do, 1 failed, 2 wrong usage or config, 3 the
-index is stale, 4 the audit refused, 5 new bytes under a known name.`,
+index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,

@@ -22,6 +22,7 @@ type auditOptions struct {
 	schema   bool
 	refuse   string
 	binaries bool
+	smoke    string
 }
 
 func (a *app) auditCmd() *cobra.Command {
@@ -32,9 +33,12 @@ func (a *app) auditCmd() *cobra.Command {
 		Long: `Look at a prefix (or any ROCm tree): libraries that resolve
 and the versions of their symbols, valid ELF files, kernels of the target, device
 libraries, script interpreters, links, leaked builder paths, modes, wrappers,
-licenses. Nothing of the tree is executed. Exit 4 when a finding is fatal or
-required. docs/audit.md describes each rule; --schema prints the JSON Schema of
---json.`,
+licenses. Nothing of the tree is executed, unless --smoke asks for it: then
+programs are started, HIP and OpenCL compiled and libraries loaded in a cage, in an
+empty environment and beside another ROCm, and kernels run on the GPU where there
+is one. Exit 4 when a finding is fatal or required, or something that was tried
+failed. docs/audit.md describes each rule, docs/smoke.md what --smoke tries;
+--schema prints the JSON Schema of --json.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.schema {
 				return cobra.NoArgs(cmd, args)
@@ -50,12 +54,13 @@ required. docs/audit.md describes each rule; --schema prints the JSON Schema of
 		},
 	}
 	c.Flags().StringVar(&o.scope, "scope", "", "host: this machine's libraries and interpreters count; tree: they do not")
-	c.Flags().StringVar(&o.arch, "arch", "", "the GPU that kernels are looked for, such as gfx1151 (default: what manifest.json names)")
+	c.Flags().StringVar(&o.arch, "arch", "", "the GPU that kernels are looked for, and that --smoke compiles for, such as gfx1151 (default: what manifest.json names)")
 	c.Flags().StringVar(&o.glibc, "glibc", "", "the oldest glibc that the tree is to run with, such as 2.28, with the libstdc++ of its day")
 	c.Flags().StringVar(&o.glibcxx, "glibcxx", "", "the oldest libstdc++ that it is to run with, such as 3.4.25")
 	c.Flags().BoolVar(&o.schema, "schema", false, "print the JSON Schema of --json, and look at nothing")
 	c.Flags().StringVar(&o.refuse, "refuse", "", "regression, all or never")
 	c.Flags().BoolVar(&o.binaries, "scan-binaries", false, "also search binaries for paths of the build machine (reads every byte)")
+	smokeFlag(c, &o.smoke)
 	a.jsonFlag(c)
 	return c
 }
@@ -86,10 +91,21 @@ func (a *app) audit(ctx context.Context, dir string, o auditOptions) error {
 	if err != nil {
 		return err
 	}
+	tried, err := a.smoke(ctx, cfg, dir, o.smoke, o.arch)
+	if err != nil {
+		return err
+	}
 	if a.json {
-		a.printJSON(report)
+		a.printJSON(smokedReport{report, tried})
 	} else {
 		report.Table(a.stdout)
+		if tried != nil {
+			tried.Table(a.stdout)
+		}
+	}
+	if tried != nil && tried.Counts.Failed > 0 {
+		a.code = update.ExitRefused
+		return fmt.Errorf("audit %s: %w: %d of what was tried failed", dir, errAuditRefused, tried.Counts.Failed)
 	}
 	if bad := report.Refused(nil, check.Audit.Refuse); len(bad) > 0 {
 		a.code = update.ExitRefused

@@ -188,6 +188,8 @@ func stageText(stage string) string {
 		return "writing wrappers and hooks"
 	case "audit":
 		return "auditing"
+	case "smoke":
+		return "starting it, as a check"
 	case "download":
 		return "downloading"
 	}

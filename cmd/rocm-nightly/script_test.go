@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
-// Scripts have five commands of their own, and the condition [smallfs]:
+// Scripts have five commands of their own, and the conditions [smallfs] and [cage]:
 //
 //	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
 //	serve                              serve $WORK/amd; $URL is the index
@@ -51,9 +51,14 @@ func TestScripts(t *testing.T) {
 }
 
 // scriptCondition knows [smallfs]: a file system can be mounted in a namespace
-// of one's own.
+// of one's own; and [cage]: programs of a tree can be run.
 func scriptCondition(cond string) (bool, error) {
-	if cond != "smallfs" {
+	switch cond {
+	case "smallfs":
+	case "cage":
+		_, err := cage.Probe(context.Background())
+		return err == nil, nil
+	default:
 		return false, fmt.Errorf("unknown condition %q", cond)
 	}
 	return exec.Command("unshare", unshareFlags(), "mount", "-t", "tmpfs", "none", "/mnt").Run() == nil, nil

@@ -112,6 +112,7 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 func (a *app) updateOptions(cfg *config.Config, version string, event func(update.Event), log *slog.Logger) update.Options {
 	uo := updateConfig(cfg, version)
 	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
+	uo.Smoke = cfg.Health.Smoke
 	uo.Client = func(event func(fetch.Event)) (*fetch.Client, error) { return a.fetchClient(cfg, event) }
 	return uo
 }
@@ -238,6 +239,9 @@ func (a *app) printUpdate(rep *update.Report) {
 		}
 		if au := out.Audit; au != nil {
 			fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", au.Fatal, au.Required, au.Warnings)
+		}
+		if s := out.Smoke; s != nil {
+			fmt.Fprintf(a.stdout, "  smoke: %d passed, %d failed, %d not there, %d not run\n", s.Passed, s.Failed, s.NotThere, s.NotRun)
 		}
 	}
 	for _, b := range rep.Bumps {

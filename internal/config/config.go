@@ -25,7 +25,7 @@ type Config struct {
 	Repack       Repack             `yaml:"repack" json:"repack" jsonschema:"how the tree is made usable"`
 	Env          map[string]string  `yaml:"env" json:"env" jsonschema:"variables for the environment files and hooks, env and exec; empty takes a built-in one away"`
 	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
-	Health       Health             `yaml:"health" json:"health" jsonschema:"a command of yours that must succeed before the switch"`
+	Health       Health             `yaml:"health" json:"health" jsonschema:"what must succeed before the switch"`
 	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
 	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"how many generations stay"`
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each slot stay"`
@@ -134,8 +134,9 @@ type Allow struct {
 	Path string `yaml:"path" json:"path"`
 }
 
-// Health is a command that must succeed before the switch.
+// Health is what must succeed before the switch.
 type Health struct {
+	Smoke   string   `yaml:"smoke" json:"smoke" jsonschema:"what is started of a new generation before it is installed, in a cage. auto: kernels and rocBLAS on the GPU where /dev/kfd can be used, else nothing; cpu: what takes no GPU; gpu; off"`
 	Command []string `yaml:"command" json:"command"`
 	Timeout Duration `yaml:"timeout" json:"timeout"`
 }
@@ -191,7 +192,7 @@ func defaultOf(d *amd.Data) *Config {
 		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []Part{}},
 		Env:      map[string]string{},
 		Audit:    Audit{Scope: "host", Refuse: "regression", Allow: []Allow{}},
-		Health:   Health{Command: []string{}, Timeout: Duration(time.Minute)},
+		Health:   Health{Smoke: "auto", Command: []string{}, Timeout: Duration(time.Minute)},
 		Dedup:    "auto",
 		Keep:     Keep{Last: 3},
 		Schedule: "CRON_TZ=UTC 30 6 * * *",

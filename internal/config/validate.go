@@ -349,6 +349,7 @@ func credentials(s string) bool {
 
 // later refuses settings that this version cannot honour.
 func (c *Config) later(v *validator) {
+	v.oneOf("health.smoke", c.Health.Smoke, "auto", "off", "cpu", "gpu")
 	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
 	v.check(c.Health.Timeout == Default().Health.Timeout, "health.timeout", "is not supported by this version")
 	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")

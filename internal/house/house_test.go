@@ -47,13 +47,14 @@ func list(t *testing.T) []pkg {
 // arrows lists, for each room, the rooms of this module that it may import.
 // The leaves may be imported by everybody, but for config and demo.
 var arrows = map[string][]string{
-	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor"},
+	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor"},
 	"serve":            {},
-	"update":           {"fetch", "repack", "store", "bump", "audit"},
+	"update":           {"fetch", "repack", "store", "bump", "audit", "audit/smoke"},
 	"repack":           {"unpack", "patchelf", "wrap", "audit"},
 	"audit":            {"patchelf", "wrap"},
 	"audit/diff":       {"patchelf"},
 	"audit/doctor":     {"audit", "patchelf"},
+	"audit/smoke":      {"patchelf"},
 	"wrap":             {"patchelf"},
 	"store":            {},
 	"bump":             {},
