@@ -96,7 +96,15 @@ func (c *comparer) compareRead(p *pair) (state, error) {
 
 // hash is the SHA-256 of a file of the ROCm tree, in hex.
 func (s *side) hash(p string) (string, error) {
-	f, err := s.openIn(p)
+	if !s.here {
+		return "", errNoContent
+	}
+	return s.digest(path.Join(s.rocm, p))
+}
+
+// digest is the SHA-256 of a file of the directory, in hex.
+func (s *side) digest(name string) (string, error) {
+	f, err := s.open(name)
 	if err != nil {
 		return "", err
 	}

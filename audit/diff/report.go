@@ -39,7 +39,7 @@ type Side struct {
 	Digest  string   `json:"digest,omitempty" jsonschema:"of the tarball, sha256:<hex>"`
 	Recipe  string   `json:"recipe,omitempty" jsonschema:"digest of tarball, options and ruleset"`
 	Layout  string   `json:"layout" jsonschema:"root: a prefix; tree: a bare ROCm tree"`
-	Listed  bool     `json:"listed" jsonschema:"files.jsonl was believed; otherwise the tree was read"`
+	Listed  bool     `json:"listed" jsonschema:"there was a files.jsonl; otherwise all of the tree was read"`
 	Omitted []string `json:"omitted,omitempty" jsonschema:"rules by which parts were left out on purpose"`
 	Files   int      `json:"files" jsonschema:"regular files, each name"`
 	Links   int      `json:"links" jsonschema:"symbolic links"`
@@ -230,7 +230,7 @@ type NewNeeded struct {
 // TextChange is a text file before and after.
 type TextChange struct {
 	Path string   `json:"path"`
-	Why  string   `json:"why" jsonschema:"added, removed or changed"`
+	Why  string   `json:"why" jsonschema:"added, removed, changed, or edited otherwise after unpacking: what was published is equal"`
 	Diff []string `json:"diff" jsonschema:"lines of a unified diff"`
 	Cut  int      `json:"cut,omitempty" jsonschema:"lines left out"`
 }

@@ -215,8 +215,9 @@ func (c *comparer) neededRisks() []Risk {
 func (c *comparer) configRisks() []Risk {
 	var out []Risk
 	for _, t := range c.r.Config {
-		detail := t.Why + ": the compiler behaves differently"
-		out = append(out, Risk{RiskConfig, t.Path, detail})
+		if t.Why != whyEdits {
+			out = append(out, Risk{RiskConfig, t.Path, t.Why + ": the compiler behaves differently"})
+		}
 	}
 	return out
 }

@@ -352,7 +352,7 @@ func (r *Report) scriptsSection() section {
 }
 
 func (r *Report) notesSection() section {
-	s := section{title: "Not compared", head: []string{"what"}, total: len(r.Notes)}
+	s := section{title: "Notes", head: []string{"what"}, total: len(r.Notes)}
 	for _, n := range cut(r.Notes, rowsShown) {
 		s.rows = append(s.rows, []cell{name(n)})
 	}

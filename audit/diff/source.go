@@ -27,8 +27,9 @@ type Source struct {
 	// Dir is a prefix (it has opt/rocm) or a bare ROCm tree. It may also hold
 	// nothing but List and a manifest.json: then contents are not compared.
 	Dir string
-	// List is the name of the files.jsonl in Dir; "" takes files.jsonl where
-	// there is one. Without one the tree is read.
+	// List is the name of the files.jsonl in Dir, which is believed. "" takes
+	// files.jsonl where there is one, for what it still tells of the tree: what
+	// was changed since is read. Without one all of the tree is read.
 	List string
 }
 
@@ -105,13 +106,18 @@ func (s *side) read(ctx context.Context, list string, jobs int) error {
 	all, err := s.readList(list)
 	switch {
 	case err == nil:
-		s.Listed = true
+		if s.Listed = true; list == "" && s.here {
+			all, err = s.current(ctx, all, jobs)
+		}
+		if err != nil {
+			return err
+		}
 	case list != "" || !errors.Is(err, fs.ErrNotExist):
 		return err
 	case !s.here:
 		return fmt.Errorf("%w; name one, or its files.jsonl", ErrNotTree)
 	default:
-		if all, err = s.walk(ctx, jobs); err != nil {
+		if all, _, err = s.walk(ctx, jobs, nil); err != nil {
 			return err
 		}
 	}

@@ -117,7 +117,7 @@ func TestHostileTree(t *testing.T) {
 	if strings.Contains(fmt.Sprintf("%+v", r), "/the/secret") || len(r.Notes) == 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.Files.Changed.Files != 2 {
+	if r.Files.Kind != 2 {
 		t.Errorf("%+v", r.Files)
 	}
 	// The same without lists: a pipe is of another kind.

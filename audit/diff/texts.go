@@ -18,6 +18,10 @@ const (
 	maxInterps    = 200       // different changes of first lines
 )
 
+// whyEdits is a configuration file that was published as it was: prefixes at
+// different places have their own paths in it.
+const whyEdits = "edited otherwise after unpacking"
+
 // isConfig tells whether a file configures the compiler.
 func isConfig(p string) bool {
 	return strings.HasSuffix(p, ".cfg") && (strings.HasPrefix(p, "lib/llvm/") || strings.HasPrefix(p, "llvm/") || path.Dir(p) == "bin")
@@ -27,8 +31,12 @@ func isConfig(p string) bool {
 // scripts.
 func (c *comparer) texts(ctx context.Context) error {
 	for i := range c.pairs {
-		if p := &c.pairs[i]; isConfig(p.b.Path) && (p.state == changed || p.state == edits) {
+		switch p := &c.pairs[i]; {
+		case !isConfig(p.b.Path):
+		case p.state == changed:
 			c.config("changed", p.a, p.b)
+		case p.state == edits:
+			c.config(whyEdits, p.a, p.b)
 		}
 	}
 	for _, f := range c.added {

@@ -18,10 +18,11 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
 )
 
-// walk lists the tree of a side that has no files.jsonl, and reads the headers
-// of its ELF files. Directories that may not be read are noted.
-func (s *side) walk(ctx context.Context, jobs int) ([]file, error) {
-	w := &walker{side: s}
+// walk lists the tree of a side, and reads the headers of its ELF files, but for
+// those of which a list, if there is one, still tells the truth. Directories that
+// may not be read are noted, and returned.
+func (s *side) walk(ctx context.Context, jobs int, listed *listing) (all []file, closed []string, err error) {
+	w := &walker{side: s, listed: listed}
 	level := []string{"."}
 	for len(level) > 0 {
 		lists := make([][]file, len(level))
@@ -37,7 +38,7 @@ func (s *side) walk(ctx context.Context, jobs int) ([]file, error) {
 			})
 		}
 		if err := g.Wait(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		level = level[:0:0]
 		for _, list := range lists {
@@ -51,15 +52,17 @@ func (s *side) walk(ctx context.Context, jobs int) ([]file, error) {
 	}
 	slices.SortFunc(w.all, func(a, b file) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
 	w.hardLinks()
-	return w.all, nil
+	return w.all, w.closed, nil
 }
 
 type walker struct {
-	side  *side
-	count atomic.Int64
-	all   []file
-	mu    sync.Mutex
-	inode map[string]fs.FileInfo // of files with several names, by path
+	side   *side
+	listed *listing // nil where there is no list
+	count  atomic.Int64
+	all    []file
+	mu     sync.Mutex
+	inode  map[string]fs.FileInfo // of files with several names, by path
+	closed []string               // directories that could not be read
 }
 
 // dir reads one directory and the heads of its files.
@@ -112,10 +115,16 @@ func (w *walker) entry(dir string, n fs.DirEntry) file {
 		f.Link, f.err = root.Readlink(f.Path)
 	case fi.Mode().IsRegular():
 		f.Kind, f.Size = manifest.Regular, fi.Size()
-		f.ELF, f.err = w.side.facts(f.Path, fi.Size())
-		w.several(f.Path, fi)
 	default:
 		f.Kind = other
+	}
+	if was := w.settled(&f, fi); was != nil {
+		return *was
+	}
+	w.drift(&f)
+	if f.regular() {
+		f.ELF, f.err = w.side.facts(f.Path, fi.Size())
+		w.several(f.Path, fi)
 	}
 	return f
 }
@@ -159,6 +168,7 @@ func (w *walker) unread(dir string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.side.notes.add("directories that cannot be read: "+w.side.Name, dir, err)
+	w.closed = append(w.closed, dir)
 }
 
 // several remembers files with several names.
