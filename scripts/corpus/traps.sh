@@ -164,9 +164,9 @@ END
 # change_a_little is what one day does: new kernels, libraries rebuilt, a file gone, a file come.
 change_a_little() { # TREE VERSION
 	local lib=$1/lib file
-	# Bytes that nobody reads: behind the header of an archive, and where the
+	# Bytes that nobody reads: 16 behind the header of an archive, and where the
 	# program headers of a library were before they moved.
-	overwrite "$1/.kpack/rand_lib_gfx1036.kpack" 32 "${2:(-16)}"
+	overwrite "$1/.kpack/rand_lib_gfx1036.kpack" 32 "${2: -9}"
 	for file in "$lib/librocrand.so.1.1" "$lib/libamd_comgr.so.2.4.0"; do overwrite "$file" 64 "$2"; done
 	rm "$lib/rdc/grpc/lib/libgrpc.so.1" "$1/share/doc/rocminfo/LICENSE.md"
 	cc -shared -fPIC "-DROCM_VERSION=\"$2\"" -o "$lib/rdc/grpc/lib/libgrpc.so.1" "$here/corpus/src/leaf.c" -Wl,-soname,libgrpc.so.1
