@@ -95,3 +95,23 @@ func TestOwnPathInConfig(t *testing.T) {
 		t.Errorf("%+v %+v", r.Risks, r.Config)
 	}
 }
+
+// Who makes a prefix writable in order to edit it changes no file by that.
+func TestMadeWritable(t *testing.T) {
+	tr := tree{"include/a.h": "a", "bin/tool": "#!/bin/sh\n"}
+	a, b := tr.prefix(t), tr.prefix(t)
+	for dir, mode := range map[string]os.FileMode{a: 0o444, b: 0o644} {
+		if err := os.Chmod(filepath.Join(dir, rocmDir, "include/a.h"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := compare(t, a, b); r.Files.Mode != 0 || r.Files.Same.Files != 2 {
+		t.Errorf("%+v", r.Files)
+	}
+	if err := os.Chmod(filepath.Join(b, rocmDir, "include/a.h"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := compare(t, a, b); r.Files.Mode != 1 {
+		t.Errorf("%+v", r.Files)
+	}
+}

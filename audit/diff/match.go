@@ -100,7 +100,7 @@ const minMoved = 512
 
 // contentKey finds a file that was moved as it was.
 func contentKey(f *file) string {
-	if f.regular() && f.Size >= minMoved && f.SHA256 != "" && f.Same == "" {
+	if f.regular() && f.Size >= minMoved && f.SHA256 != "" && f.Same == "" && kernelLibrary(f.Path) == "" {
 		return published(f)
 	}
 	return ""

@@ -128,7 +128,7 @@ type Files struct {
 	Renamed    Tally `json:"renamed" jsonschema:"bytes as in B"`
 	Edits      Tally `json:"edits" jsonschema:"published content is equal, and was edited in different ways"`
 	Kind       int   `json:"kind" jsonschema:"a file became a link or a directory, or the like"`
-	Mode       int   `json:"mode" jsonschema:"permission bits differ; write permission counts only between two prefixes"`
+	Mode       int   `json:"mode" jsonschema:"permission bits differ; write permission counts only between two prefixes, and not that of the owner"`
 	Retargeted int   `json:"retargeted" jsonschema:"symbolic links that lead to another name"`
 	Unknown    int   `json:"unknown" jsonschema:"files that could not be compared"`
 	Delta      int64 `json:"delta" jsonschema:"bytes of B minus bytes of A"`

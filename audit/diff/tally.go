@@ -126,11 +126,12 @@ func stemText(s string) string {
 }
 
 // modes are the permissions of a pair, as far as they compare: a prefix of ours
-// is read-only, a tree that somebody unpacked is what their umask made of it.
+// is read-only but where its owner made it writable, a tree that somebody unpacked
+// is what their umask made of it.
 func (c *comparer) modes(p *pair) (was, is manifest.Mode) {
 	mask := manifest.Mode(0o7111)
 	if c.a.Recipe != "" && c.b.Recipe != "" {
-		mask = 0o7777
+		mask = 0o7577
 	}
 	return p.a.Mode & mask, p.b.Mode & mask
 }
