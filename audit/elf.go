@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
 )
@@ -66,7 +68,7 @@ func hostFacts(name string) (*manifest.ELF, *symvers, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, errNotLibrary
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // it may have become one since
 	if err != nil {
 		return nil, nil, err
 	}

@@ -49,6 +49,12 @@ func parseGroups(text string) []group {
 	return all
 }
 
+// groups are those of /etc/group, then those that systems replaced as a whole
+// keep in /usr/lib/group (nss-altfiles).
+func (x *exam) groups() []group {
+	return append(parseGroups(x.text("/etc/group")), parseGroups(x.text("/usr/lib/group"))...)
+}
+
 // groupsOf are the groups that a user has at the next login, as /etc/group says.
 func groupsOf(all []group, a account) map[int]bool {
 	ids := map[int]bool{}

@@ -87,12 +87,19 @@ func (b *binaries) walk(ctx context.Context, names chan<- string) error {
 		return err
 	}
 	own := strings.TrimPrefix(b.real(path.Join(b.o.Root, "slots")), "/")
+	ofKernel := b.ofKernel()
+	for at := path.Join("/", start); at != "/"; at = path.Dir(at) {
+		if ofKernel(at) {
+			b.fact("%s is of the kernel's, and holds no programs", b.dir)
+			return nil
+		}
+	}
 	return fs.WalkDir(b.FS, start, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			b.count(0, 1)
 			return nil
-		case d.IsDir() && (own != "" && name == own || name == "proc" || name == "sys" || name == "dev"):
+		case d.IsDir() && (own != "" && name == own || ofKernel("/"+name)):
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil
@@ -163,13 +170,17 @@ func (b *binaries) elf(name string, r io.ReaderAt, size int64) {
 		return
 	}
 	facts := f.Facts()
-	for _, run := range []string{facts.RunPath, facts.RPath} {
-		if m := generationRE.FindStringSubmatch(run); m != nil {
-			g := Binary{Path: name, Kind: "elf", Slot: m[2], Generation: m[3], text: run}
-			if facts.RunPath == "" {
-				g.Kind = "elf-rpath"
-			}
-			b.add(g, m[1])
+	kind := "elf"
+	if facts.RunPath == "" {
+		kind = "elf-rpath"
+	}
+	names := []struct{ kind, text string }{{kind, facts.RunPath}, {kind, facts.RPath}, {"elf-interpreter", facts.Interp}}
+	for _, n := range facts.Needed {
+		names = append(names, struct{ kind, text string }{"elf-needed", n})
+	}
+	for _, n := range names {
+		if m := generationRE.FindStringSubmatch(n.text); m != nil {
+			b.add(Binary{Path: name, Kind: n.kind, Slot: m[2], Generation: m[3], text: n.text}, m[1])
 			return
 		}
 	}
@@ -192,7 +203,7 @@ func (b *binaries) config(name string, r io.Reader) {
 }
 
 func (b *binaries) add(g Binary, root string) {
-	g.Exists = b.isDir(path.Join(root, "slots", g.Slot, "generations", g.Generation))
+	g.Exists = !b.gone(path.Join("/", root, "slots", g.Slot, "generations", g.Generation))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.found = append(b.found, g)
@@ -212,6 +223,10 @@ func (b *binaries) judge(g Binary) Finding {
 	case g.Kind == "text":
 		f.Subject = fmt.Sprintf("%s:%d", g.Path, g.Line)
 		f.Remedy = []string{"sed -i " + quote("s|/generations/"+g.Generation+"|/current|g") + " " + quote(g.Path)}
+	case g.Kind == "elf-needed":
+		f.Remedy = []string{"rocm-nightly patchelf --replace-needed " + quote(g.text) + " " + quote(stable) + " " + quote(g.Path)}
+	case g.Kind == "elf-interpreter":
+		f.Remedy = []string{"rocm-nightly patchelf --set-interpreter " + quote(stable) + " " + quote(g.Path)}
 	case g.Kind == "elf-rpath":
 		f.Remedy = []string{"rocm-nightly patchelf --force-rpath --set-rpath " + quote(stable) + " " + quote(g.Path)}
 	default:

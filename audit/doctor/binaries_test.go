@@ -1,12 +1,15 @@
 package doctor_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rocm-nightly/rocm-nightly/audit/doctor"
 )
@@ -95,5 +98,60 @@ func TestBinariesOfNothing(t *testing.T) {
 	_, err := doctor.Binaries(context.Background(), doctor.This(), doctor.Options{}, filepath.Join(t.TempDir(), "no"))
 	if err == nil {
 		t.Error("there is nothing to look at")
+	}
+}
+
+// A library by its path and an interpreter name a generation too; loops, pipes
+// and headers that promise too much hold nothing up.
+func TestBinariesOddly(t *testing.T) {
+	l := newLab(t)
+	g := l.at("store/slots/nightly-gfx1151/generations/10.2.0a20260930")
+	if err := os.MkdirAll(g, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"work", "work/deep"} {
+		if err := os.MkdirAll(l.at(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.write("f.c", "int f(void) { return 0; }\n")
+	l.write("g.c", "int f(void); int main(void) { return f(); }\n")
+	l.gcc("f.c", "-shared", "-fPIC", "-o", g+"/libf.so")
+	l.gcc("g.c", "-o", "work/needed", g+"/libf.so")
+	l.gcc("f.c", "g.c", "-o", "work/interp", "-Wl,--dynamic-linker="+g+"/ld.so")
+	for _, name := range []string{"work/pipe.sh", "work/CMakeCache.txt"} {
+		if err := syscall.Mkfifo(l.at(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"work/deep/up": "..", "work/loop": "loop"} {
+		if err := os.Symlink(to, l.at(from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := append([]byte("\x7fELF\x02\x01\x01"), bytes.Repeat([]byte{0xff}, 100)...)
+	l.write("work/huge", string(head))
+	r, err := doctor.Binaries(t.Context(), doctor.This(), doctor.Options{Table: table(t)}, l.at("work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fits(t, r)
+	if len(r.Binaries) != 2 || r.Binaries[0].Kind != "elf-interpreter" || r.Binaries[1].Kind != "elf-needed" {
+		t.Fatalf("%+v", r.Binaries)
+	}
+	if got := r.Sections[0].Findings[1].Remedy[0]; !strings.Contains(got, "--replace-needed "+g+"/libf.so "+l.at("store/slots/nightly-gfx1151/current/libf.so")) {
+		t.Error(got)
+	}
+}
+
+// What the kernel makes up is not read: some of it waits for ever.
+func TestBinariesOfTheKernel(t *testing.T) {
+	files := fstest.MapFS{"proc/1/x.sh": {Data: []byte("#!/bin/sh\n/slots/s/generations/g/x\n")}, "srv/root/proc/x.sh": {Data: []byte("#!/bin/sh\n/slots/s/generations/g/x\n")},
+		"proc/self/mountinfo": {Data: []byte("1 0 0:1 / /srv/root/proc rw - proc proc rw\n")}}
+	for _, dir := range []string{"/proc", "/proc/1", "/srv", "/"} {
+		r, err := doctor.Binaries(t.Context(), &doctor.System{FS: files}, doctor.Options{Table: table(t)}, dir)
+		if err != nil || len(r.Binaries) != 0 {
+			t.Errorf("%s: %v %+v", dir, err, r.Binaries)
+		}
 	}
 }

@@ -18,6 +18,7 @@ func Command(ctx context.Context, s *System, o Options, args []string) (*Report,
 	if len(args) == 0 {
 		return nil, errors.New("look at a command: none is named")
 	}
+	x.started = true
 	c := &command{exam: x, env: x.env}
 	if err := c.resolve(args); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", args[0], err)
@@ -44,6 +45,9 @@ type command struct {
 // four (BINPRM_MAX_RECURSION).
 const maxChain = 5
 
+// errRelative is a path that only a shell's directory makes whole.
+var errRelative = errors.New("it is named by a relative path: name the whole path")
+
 var errNoCommand = errors.New("there is no such command; name a file, or one that PATH has")
 
 // resolve follows scripts and wrappers to a program.
@@ -56,7 +60,7 @@ func (c *command) resolve(args []string) error {
 				return errNoCommand
 			}
 		} else if !path.IsAbs(name) {
-			file = path.Join(c.env["PWD"], name)
+			return errRelative
 		}
 		head, err := c.head(file)
 		if err != nil {
@@ -95,7 +99,7 @@ func (c *command) head(name string) (string, error) {
 	defer f.Close()
 	b := make([]byte, 1024)
 	n, err := io.ReadFull(f, b)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return "", err
 	}
 	return string(b[:n]), nil

@@ -50,7 +50,7 @@ func checkCopies(_ context.Context, x *exam) error {
 		x.fact("%s", text)
 	}
 	asked := slices.ContainsFunc(x.o.Links, func(l Link) bool { return l.Path == "/opt/rocm" })
-	if to := x.link("/opt/rocm"); to != "" && !x.exists("/opt/rocm") && !asked {
+	if to := x.link("/opt/rocm"); to != "" && x.gone("/opt/rocm") && !asked {
 		x.find(Finding{Check: "link-dangling", Severity: Warning, Subject: "/opt/rocm", Detail: "it leads to " + to + ", which does not exist",
 			Why:    "it is where CMake, PyTorch's builds and many scripts look for ROCm",
 			Remedy: []string{"sudo rm /opt/rocm", "rocm-nightly update   # with link: /opt/rocm in the config, makes it anew"}})

@@ -116,6 +116,8 @@ func containerRun(x *exam, gids []int) string {
 		return "ask for the resource amd.com/gpu, which AMD's device plugin gives"
 	case "lxc":
 		return "lxc config device add NAME gpu gpu"
+	case "systemd-nspawn":
+		return "systemd-nspawn --bind /dev/kfd --bind /dev/dri --property 'DeviceAllow=/dev/kfd rw' --property 'DeviceAllow=char-drm rw' …"
 	case "flatpak":
 		return "flatpak run --device=all APP"
 	}
@@ -140,7 +142,7 @@ func (x *exam) access(d device) {
 			}
 		}
 	}
-	who, all := x.who(), parseGroups(x.text("/etc/group"))
+	who, all := x.who(), x.groups()
 	if who.uid < 0 {
 		return // nobody knows
 	}
@@ -205,7 +207,7 @@ func (x *exam) denied(d device, acl []aclEntry, who account, all []group, file m
 	name := nameOf(all, d.gid)
 	user := who.name
 	if user == "" {
-		user = "$USER"
+		user = me
 	}
 	f := Finding{Check: "device-group", Severity: d.severity, Subject: d.name,
 		Detail: fmt.Sprintf("%s may not open it (%s)", user, x.mode(d, all)),

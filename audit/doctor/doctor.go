@@ -45,6 +45,7 @@ type exam struct {
 	cards     []card // AMD's GPUs, as PCI and DRM show them
 	slots     []slot
 	logins    []setting // what files give to logins; nil until it is asked for
+	started   bool      // env is that of one process, which no login changes
 }
 
 // checks are the sections, in order.
@@ -128,13 +129,18 @@ func (x *exam) section(ctx context.Context, name string, run func(context.Contex
 // merged makes one of findings that differ in their subject alone.
 func merged(all []Finding) []Finding {
 	var out []Finding
+	at := map[string]int{}
+	seen := map[string]bool{}
 	for _, f := range all {
-		i := slices.IndexFunc(out, func(o Finding) bool {
-			return o.Check == f.Check && o.Severity == f.Severity && o.Detail == f.Detail && o.Why == f.Why && slices.Equal(o.Remedy, f.Remedy)
-		})
-		if i < 0 {
+		key := strings.Join(append([]string{f.Check, f.Severity, f.Detail, f.Why}, f.Remedy...), "\x00")
+		again := seen[key+"\x00"+f.Subject]
+		seen[key+"\x00"+f.Subject] = true
+		i, have := at[key]
+		switch {
+		case !have:
+			at[key] = len(out)
 			out = append(out, f)
-		} else if !strings.Contains(out[i].Subject, f.Subject) {
+		case !again && len(out[i].Subject) < maxShown:
 			out[i].Subject += ", " + f.Subject
 		}
 	}

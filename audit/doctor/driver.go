@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
@@ -44,6 +45,10 @@ func (x *exam) driven() bool {
 	return false
 }
 
+// enterpriseKernel matches the kernels of RHEL and its kin, which keep a number
+// for years and take in newer drivers.
+var enterpriseKernel = regexp.MustCompile(`\.el[0-9]+`)
+
 // kernel compares with what a target needs. A DKMS module does not depend on
 // the kernel's number.
 func (x *exam) kernel(target string) {
@@ -51,12 +56,16 @@ func (x *exam) kernel(target string) {
 	if want == "" || x.exists("/sys/module/amdgpu/version") {
 		return
 	}
-	if !gfx.OlderKernel(x.Kernel, want) {
+	switch {
+	case !gfx.OlderKernel(x.Kernel, want):
 		x.fact("%s needs Linux %s, and this is %s", target, want, x.Kernel)
+		return
+	case enterpriseKernel.MatchString(x.Kernel):
+		x.fact("%s needs Linux %s: whether %s, whose drivers are newer than its number, has as much is not known", target, want, x.Kernel)
 		return
 	}
 	x.find(Finding{Check: "kernel-old", Severity: Warning, Subject: "Linux " + x.Kernel, Detail: fmt.Sprintf("it may be too old for %s, which Linux %s is the first to drive", target, want),
-		Why:    "an older driver hangs, resets the GPU or does not show it; kernels of enterprise distributions have newer drivers than their number says",
+		Why:    "an older driver hangs, resets the GPU or does not show it",
 		Remedy: []string{x.newKernel(), "sudo reboot"}})
 }
 

@@ -29,12 +29,19 @@ func checkEnvironment(_ context.Context, x *exam) error {
 		}
 	}
 	for _, s := range x.settings() {
-		if _, set := x.env[s.name]; set || strings.ContainsAny(s.value, "$`") {
+		if _, set := x.env[s.name]; set || x.started || strings.ContainsAny(s.value, "$`") {
 			continue // judged above, or not known before a shell expands it
 		}
+		before := len(x.sec.Findings)
 		subject := s.name + "=" + s.value + " (line " + s.where() + ")"
 		if !x.variable(s.name, s.value, subject, []string{"delete line " + s.where()}) {
 			rest = append(rest, subject)
+		}
+		for i := range x.sec.Findings[before:] {
+			// Not in this process: the line may depend on something.
+			if f := &x.sec.Findings[before+i]; f.Severity == Broken {
+				f.Severity = Warning
+			}
 		}
 	}
 	if len(rest) > 0 {
@@ -76,7 +83,10 @@ func (x *exam) variable(name, value, subject string, remedy []string) bool {
 		x.find(f)
 	case "HIP_PLATFORM":
 		if value != "amd" {
-			f.Check, f.Severity, f.Detail = "variable-platform", Broken, "hipcc compiles for "+value
+			f.Check, f.Severity, f.Detail = "variable-platform", Warning, "hipcc compiles for "+value
+			if x.hasGPU() {
+				f.Severity = Broken
+			}
 			f.Why = "AMD's GPUs need HIP_PLATFORM=amd, or none"
 			x.find(f)
 		}
@@ -97,6 +107,9 @@ func (x *exam) place(name, value string, f Finding) {
 	f.Check = "variable-path"
 	kernels := strings.Contains(name, "TENSILE") || name == "ROCM_KPACK_PATH"
 	real := x.real(value)
+	if real == "" && !x.gone(value) {
+		return
+	}
 	if real == "" {
 		f.Severity, f.Detail = Warning, "there is nothing"
 		f.Why = "programs that believe it do not find what they look for, or fall back to something else"
@@ -191,7 +204,7 @@ func (x *exam) libraryPath(value string, f Finding) {
 		if c := x.copyOf(real); c != nil && !slices.Contains(found, c) {
 			found = append(found, c)
 		}
-		if libs := x.mainLibraries(real); !hasPrefix(libs, "libamdhip64.so") && hasPrefix(libs, "libamd_comgr.so") {
+		if x.comgrAlone(real) {
 			partial = dir
 		}
 	}
@@ -219,6 +232,21 @@ func (x *exam) libraryPath(value string, f Finding) {
 	x.find(f)
 }
 
+// comgrAlone reports whether a directory has a comgr without its HIP, under the
+// name that another ROCm's HIP asks for.
+func (x *exam) comgrAlone(dir string) bool {
+	libs := x.mainLibraries(dir)
+	if hasPrefix(libs, "libamdhip64.so") {
+		return false
+	}
+	return slices.ContainsFunc(x.r.Copies, func(c Copy) bool {
+		theirs := x.mainLibraries(c.lib)
+		return hasPrefix(theirs, "libamdhip64.so") && slices.ContainsFunc(theirs, func(name string) bool {
+			return strings.HasPrefix(name, "libamd_comgr.so.") && slices.Contains(libs, name)
+		})
+	})
+}
+
 func hasPrefix(names []string, prefix string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, prefix) })
 }
@@ -229,7 +257,7 @@ func (x *exam) preload(value string, f Finding) {
 		g := f
 		g.Check, g.Severity = "preload", Warning
 		switch {
-		case strings.HasPrefix(name, "/") && !x.exists(name):
+		case strings.HasPrefix(name, "/") && x.gone(name) && !strings.Contains(name, "$"):
 			g.Detail, g.Why = name+" does not exist", "each program that starts complains, and what it was for does not happen"
 		case mainLibrary(path.Base(name)):
 			g.Detail, g.Why = name+" is loaded into every program", "a program built for another ROCm gets this one's"

@@ -27,7 +27,7 @@ func ExampleRun() {
 		}
 	}
 	// Output:
-	// note: /sys/bus/pci/devices: there is no GPU of AMD's on the PCI bus
+	// note: /sys/bus/pci/devices: it is not there to be looked at: a machine without PCI, or a sandbox without /sys
 	//   -> name the target of the machine that will run it: rocm-nightly update --arch gfx1100
 	// warning: ROCM_PATH=/opt/rocm-5.7.0: there is nothing
 	//   -> unset ROCM_PATH

@@ -77,6 +77,9 @@ func (x *exam) noGPU() {
 		if x.container != "" {
 			detail += " that this container is shown"
 		}
+		if !x.isDir(pciDevices) {
+			detail = "it is not there to be looked at: a machine without PCI, or a sandbox without /sys"
+		}
 		x.find(Finding{Check: "gpu-none", Severity: Note, Subject: pciDevices, Detail: detail,
 			Why:    "compilers and hipconfig work here, programs that use a GPU do not",
 			Remedy: []string{"name the target of the machine that will run it: rocm-nightly update --arch gfx1100"}})

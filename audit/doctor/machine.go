@@ -60,7 +60,10 @@ func containerOf(x *exam) string {
 	case x.env["container"] != "":
 		return x.env["container"] // systemd-nspawn, lxc, toolbx, flatpak …
 	}
-	return x.line("/run/systemd/container")
+	if name := x.line("/run/systemd/container"); name != "wsl" {
+		return name
+	}
+	return "" // its kernel is its own
 }
 
 // sysFS is /sys of a machine, with links followed inside it.

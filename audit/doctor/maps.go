@@ -28,7 +28,8 @@ func parseMaps(text string) []mapped {
 			continue
 		}
 		seen[p] = true
-		name, deleted := strings.CutSuffix(unescape(p), " (deleted)")
+		// The kernel escapes the end of a line, and nothing else.
+		name, deleted := strings.CutSuffix(strings.ReplaceAll(p, `\012`, "\n"), " (deleted)")
 		all = append(all, mapped{name, deleted})
 	}
 	return all

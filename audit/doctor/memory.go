@@ -107,8 +107,12 @@ func (x *exam) overGTT() {
 
 // sharedMemory is /dev/shm, of which container engines give 64 MiB.
 func (x *exam) sharedMemory() {
-	if x.container == "" {
+	if x.container == "" || !x.hasGPU() {
 		return
+	}
+	tool := "docker"
+	if x.container == "podman" {
+		tool = "podman"
 	}
 	for _, m := range x.mounts() {
 		if m.at != "/dev/shm" {
@@ -120,7 +124,7 @@ func (x *exam) sharedMemory() {
 		}
 		x.find(Finding{Check: "memory-shm", Severity: Warning, Subject: "/dev/shm", Detail: "it has " + size(kib<<10),
 			Why:    "RCCL and PyTorch's data loaders pass data through it, and end with SIGBUS when it is full",
-			Remedy: []string{"docker run --shm-size 16g …, or --ipc=host"}})
+			Remedy: []string{tool + " run --shm-size 16g …, or --ipc=host"}})
 	}
 }
 

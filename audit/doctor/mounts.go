@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,6 +43,23 @@ func unescape(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// kernelKinds are file systems that the kernel makes up: reading some of their
+// files waits, or changes something.
+var kernelKinds = []string{"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "pstore",
+	"bpf", "efivarfs", "fusectl", "mqueue", "binfmt_misc", "rpc_pipefs", "selinuxfs", "nsfs"}
+
+// ofKernel returns a test for directories, by real names, that are such a file
+// system. What stands where they are by custom counts, mounted or not.
+func (s *System) ofKernel() func(dir string) bool {
+	at := map[string]bool{"/proc": true, "/sys": true, "/dev": true}
+	for _, m := range s.mounts() {
+		if slices.Contains(kernelKinds, m.kind) {
+			at[m.at] = true
+		}
+	}
+	return func(dir string) bool { return at[dir] }
 }
 
 // option is the value of an option of the mount or of its file system.

@@ -17,10 +17,12 @@ import (
 func Process(ctx context.Context, s *System, o Options, pid int) (*Report, error) {
 	x := newExam(s, o)
 	dir := path.Join("/proc", strconv.Itoa(pid))
-	text, err := x.read(path.Join(dir, "maps"))
+	text, err := x.readUpTo(path.Join(dir, "maps"), maxMaps)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("look at process %d: there is none", pid)
+	case errors.Is(err, fs.ErrPermission) && s.UID == 0:
+		return nil, fmt.Errorf("look at process %d: the kernel does not show it, even to this root: look from outside of the container", pid)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("look at process %d: it is another user's: run it with sudo", pid)
 	case err != nil:
@@ -37,6 +39,10 @@ func Process(ctx context.Context, s *System, o Options, pid int) (*Report, error
 	return x.r, nil
 }
 
+// maxMaps is how much is read of the maps of one process: vm.max_map_count allows
+// more than other texts may have.
+const maxMaps = 64 << 20
+
 // process is one that runs.
 type process struct {
 	*exam
@@ -50,7 +56,11 @@ type process struct {
 
 func (p *process) look(ctx context.Context, x *exam) error {
 	p.exe = strings.TrimSuffix(x.link(p.dir+"/exe"), " (deleted)")
-	x.fact("process %d (%s) runs %s", p.pid, x.line(p.dir+"/comm"), p.exe)
+	program := p.exe
+	if program == "" {
+		program = "no program: it is of the kernel, or ends now"
+	}
+	x.fact("process %d (%s) runs %s", p.pid, x.line(p.dir+"/comm"), program)
 	if text, err := x.read(p.dir + "/environ"); err == nil {
 		p.env = map[string]string{}
 		for e := range strings.SplitSeq(text, "\x00") {
@@ -251,7 +261,7 @@ func (p *process) deleted() {
 		}
 	}
 	if n > 0 {
-		p.find(Finding{Check: "process-deleted", Severity: Warning, Subject: first, Detail: fmt.Sprintf("it was deleted or replaced since the process mapped it, as %d libraries of ROCm", n),
+		p.find(Finding{Check: "process-deleted", Severity: Warning, Subject: first, Detail: fmt.Sprintf("it was deleted or replaced since the process mapped it (libraries of ROCm in all: %d)", n),
 			Why: "kernels and databases that were not loaded yet are gone: the process fails at some later call", Remedy: []string{"start it again"}})
 	}
 }
@@ -325,6 +335,6 @@ func (p *process) environment(_ context.Context, x *exam) error {
 		return nil
 	}
 	x.env = p.env
-	x.logins = nil
+	x.logins, x.started = nil, true
 	return checkEnvironment(context.Background(), x)
 }

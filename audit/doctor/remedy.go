@@ -10,8 +10,14 @@ import (
 
 var plainWord = regexp.MustCompile(`\A[A-Za-z0-9_@%+=:,./-]+\z`)
 
+// me stands for the user where passwd has no name for it.
+const me = "$USER"
+
 // quote is a word of a shell command.
 func quote(s string) string {
+	if s == me {
+		return `"` + me + `"`
+	}
 	if plainWord.MatchString(s) {
 		return s
 	}
@@ -27,6 +33,9 @@ func (x *exam) kernelParameter(p string) []string {
 			return []string{"change " + word + " to " + p + " where the configuration of the boot loader has it", again}
 		}
 	}
+	if x.distro.ID == "pop" {
+		return []string{"sudo kernelstub -a " + p, again}
+	}
 	switch x.distro.Family {
 	case hostpkg.Debian:
 		return []string{"sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&" + p + " /' /etc/default/grub && sudo update-grub", again}
@@ -36,7 +45,7 @@ func (x *exam) kernelParameter(p string) []string {
 		}
 		return []string{"sudo grubby --update-kernel=ALL --args=" + p, again}
 	case hostpkg.SUSE:
-		return []string{"sudo update-bootloader --add-option " + p, again}
+		return []string{"sudo update-bootloader --add-option " + p + " && sudo update-bootloader --config", again}
 	case hostpkg.NixOS:
 		return []string{"boot.kernelParams = [ \"" + p + "\" ];   # in configuration.nix", "sudo nixos-rebuild boot", again}
 	case hostpkg.Arch, hostpkg.Void, hostpkg.Gentoo:
@@ -66,8 +75,8 @@ func (x *exam) firmware() string {
 	switch {
 	case x.distro.ID == "debian":
 		name = "firmware-amd-graphics" // of non-free-firmware
-	case x.distro.Family == hostpkg.Fedora:
-		name = "amd-gpu-firmware"
+	case x.distro.ID == "fedora":
+		name = "amd-gpu-firmware" // its kin have one package
 	case x.distro.Family == hostpkg.SUSE:
 		name = "kernel-firmware-amdgpu"
 	case x.distro.ID == "arch":
@@ -93,7 +102,21 @@ func (x *exam) join(user, group string) []string {
 	case hostpkg.Alpine:
 		return []string{"sudo addgroup " + quote(user) + " " + quote(group), "log out and in again"}
 	}
+	if x.distro.Image && nameOf(parseGroups(x.text("/etc/group")), x.gidOf(group)) == "" {
+		// usermod knows the groups of /etc alone.
+		return []string{"getent group " + quote(group) + " | sudo tee -a /etc/group", "sudo usermod -aG " + quote(group) + " " + quote(user), "log out and in again"}
+	}
 	return []string{"sudo usermod -aG " + quote(group) + " " + quote(user), "log out and in again (a program at once: sg " + quote(group) + " -c COMMAND)"}
+}
+
+// gidOf is the number of a group, -1 if it is not known.
+func (x *exam) gidOf(name string) int {
+	for _, g := range x.groups() {
+		if g.name == name {
+			return g.gid
+		}
+	}
+	return -1
 }
 
 // newKernel is how a newer kernel comes to this distribution.
@@ -101,8 +124,12 @@ func (x *exam) newKernel() string {
 	switch {
 	case x.distro.ID == "debian":
 		return "sudo apt install -t " + debianBackports(x) + " linux-image-amd64   # with backports in the sources of apt"
-	case x.distro.ID == "ubuntu":
-		return "sudo apt install " + quote("linux-generic-hwe-"+x.distro.Version)
+	case x.distro.ID == "ubuntu" && longTerm.MatchString(x.distro.Version):
+		return "sudo apt install linux-generic-hwe-" + x.distro.Version
+	case x.distro.Image && x.distro.Family == hostpkg.Fedora:
+		return "sudo rpm-ostree upgrade"
+	case x.distro.Image && x.distro.Family == hostpkg.SUSE:
+		return "sudo transactional-update dup"
 	case x.distro.Family == hostpkg.Fedora:
 		return "sudo dnf upgrade kernel"
 	case x.distro.Family == hostpkg.SUSE:
@@ -114,6 +141,10 @@ func (x *exam) newKernel() string {
 	}
 	return "install a newer kernel of this distribution"
 }
+
+// longTerm matches the releases of Ubuntu that have kernels of later ones (HWE):
+// those of April in even years.
+var longTerm = regexp.MustCompile(`\A[0-9]?[02468]\.04\z`)
 
 func debianBackports(x *exam) string {
 	for line := range strings.Lines(x.text("/etc/os-release")) {

@@ -92,7 +92,7 @@ type Mapping struct {
 // Binary is a file that names a generation.
 type Binary struct {
 	Path       string `json:"path"`
-	Kind       string `json:"kind"`       // elf, elf-rpath (it has no DT_RUNPATH) or text
+	Kind       string `json:"kind"`       // elf, elf-rpath (it has no DT_RUNPATH), elf-needed, elf-interpreter or text
 	Slot       string `json:"slot"`       // nightly-gfx1151
 	Generation string `json:"generation"` // 10.2.0a20260930
 	Exists     bool   `json:"exists"`     // the generation is still installed

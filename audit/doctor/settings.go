@@ -54,12 +54,43 @@ func parseSettings(file, text string) []setting {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		if m := settingRE.FindStringSubmatch(line); m != nil && concerns(m[1]) && len(all) < 4096 {
-			value := strings.Trim(strings.TrimSuffix(m[2], ";"), `"'`)
+		m := settingRE.FindStringSubmatch(line)
+		if m == nil || !concerns(m[1]) || len(all) >= 4096 {
+			continue
+		}
+		if value := firstWord(m[2]); value != "" { // an empty one takes a variable away
 			all = append(all, setting{m[1], value, file, n})
 		}
 	}
 	return all
+}
+
+// firstWord is what a shell takes for the first word of a text: comments and
+// other commands may follow it.
+func firstWord(s string) string {
+	var b strings.Builder
+	quote := rune(0)
+	escaped := false
+	for _, r := range s {
+		switch {
+		case escaped:
+			b.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case r == quote:
+			quote = 0
+		case quote != 0:
+			b.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote = r
+		case strings.ContainsRune(" \t;&|)", r):
+			return b.String()
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // readers are the prefixes and names of variables that ROCm, the loader or both

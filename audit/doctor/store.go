@@ -40,7 +40,7 @@ func findSlots(s *System, o Options) []slot {
 		if to := s.link(path.Join(dir, "current")); to != "" {
 			if g := path.Base(to); s.isDir(path.Join(dir, "current")) {
 				sl.active = g
-			} else {
+			} else if s.gone(path.Join(dir, "current")) {
 				sl.lost = to
 			}
 		}
@@ -117,10 +117,9 @@ func (x *exam) configured(l Link) {
 	to, real := x.link(l.Path), x.real(l.Path)
 	f := Finding{Check: "store-link", Severity: Warning, Subject: l.Path, Why: "builds and scripts that look for ROCm there get another one, or none"}
 	switch {
+	case real == "" && !x.gone(l.Path):
+		return // not to be looked at
 	case real == "" && to == "":
-		if _, err := x.lstat(l.Path); err == nil {
-			return // not to be looked at
-		}
 		f.Detail, f.Remedy = "the config asks for a link there, and there is none", []string{"rocm-nightly update"}
 	case real != "" && real == x.real(want):
 		x.fact("%s leads to %s", l.Path, l.Slot)
@@ -148,7 +147,8 @@ func (x *exam) leftovers() {
 				continue
 			}
 			named := namedROCms(uncommented(text))
-			if len(named) == 0 || slices.ContainsFunc(named, x.exists) {
+			there := func(p string) bool { return !x.gone(p) }
+			if len(named) == 0 || slices.ContainsFunc(named, there) {
 				continue // AMD's own name lib64 too, which is rarely there
 			}
 			remedy := []string{"sudo rm " + quote(file)}

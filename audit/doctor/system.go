@@ -108,6 +108,13 @@ func (s *System) exists(name string) bool {
 	return err == nil
 }
 
+// gone reports whether a name leads to nothing for certain: what stands behind a
+// directory that may not be read is not known to be gone.
+func (s *System) gone(name string) bool {
+	_, err := s.stat(name)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLoop)
+}
+
 func (s *System) isDir(name string) bool {
 	info, err := s.stat(name)
 	return err == nil && info.IsDir()
@@ -154,12 +161,14 @@ func (s *System) text(name string) string {
 	return t
 }
 
-func (s *System) read(name string) (string, error) {
+func (s *System) read(name string) (string, error) { return s.readUpTo(name, maxText) }
+
+func (s *System) readUpTo(name string, limit int64) (string, error) {
 	f, err := s.open(name)
 	if err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxText))
+	b, err := io.ReadAll(io.LimitReader(f, limit))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,7 +99,12 @@ func (a *app) doctor(ctx context.Context, o doctorOptions, args []string, comman
 			report, err = doctor.Binaries(ctx, s, opts, o.binaries)
 		}
 	case command:
-		report, err = doctor.Command(ctx, s, opts, args)
+		if args = slices.Clone(args); strings.Contains(args[0], "/") {
+			args[0], err = filepath.Abs(args[0])
+		}
+		if err == nil {
+			report, err = doctor.Command(ctx, s, opts, args)
+		}
 	default:
 		report, err = doctor.Run(ctx, s, opts)
 	}
