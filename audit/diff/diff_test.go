@@ -174,6 +174,10 @@ func TestEachChange(t *testing.T) {
 		{"configuration changed", tree{"lib/llvm/bin/rocm.cfg": "--rocm-path='<CFGDIR>/../../..'\n-Wl,--enable-new-dtags\n"}, []string{RiskConfig}, func(r *Report) bool {
 			return slices.Equal(r.Config[0].Diff, []string{"@@ -1,2 +1,2 @@", " --rocm-path='<CFGDIR>/../../..'", "--frtlib-add-rpath", "+-Wl,--enable-new-dtags"})
 		}},
+		{"configuration led elsewhere", tree{"lib/llvm/bin/rocm.cfg": "-> clang.cfg"}, []string{RiskConfig}, func(r *Report) bool {
+			return slices.Contains(r.Config[0].Diff, "+(link to clang.cfg)")
+		}},
+		{"another configuration", tree{"share/tool/x.cfg": "a=1\n"}, nil, func(r *Report) bool { return r.Config[0].Path == "share/tool/x.cfg" }},
 		{"configuration added", tree{"lib/llvm/bin/x.cfg": "-O2\n"}, []string{RiskConfig}, func(r *Report) bool {
 			return slices.Equal(r.Config[0].Diff, []string{"@@ -0,0 +1 @@", "+-O2"}) && r.Config[0].Why == "added"
 		}},

@@ -25,7 +25,7 @@ type Report struct {
 	Libraries []Library       `json:"libraries" jsonschema:"libraries that lost something others link to"`
 	Host      Host            `json:"host" jsonschema:"what is newly asked of the host"`
 	Programs  []string        `json:"programs_removed" jsonschema:"commands of bin/ and lib/llvm/bin/ that are gone"`
-	Config    []TextChange    `json:"config" jsonschema:"the compiler's configuration files (*.cfg) that differ"`
+	Config    []TextChange    `json:"config" jsonschema:"configuration files (*.cfg) that differ, links to them too"`
 	Scripts   Scripts         `json:"scripts"`
 	Wrapping  *Wrapping       `json:"wrapping,omitempty" jsonschema:"what stands beside the ROCm trees; absent unless both are whole prefixes"`
 	Kernels   []Kernels       `json:"kernels" jsonschema:"GPU code by library and target"`

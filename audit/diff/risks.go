@@ -215,7 +215,7 @@ func (c *comparer) neededRisks() []Risk {
 func (c *comparer) configRisks() []Risk {
 	var out []Risk
 	for _, t := range c.r.Config {
-		if t.Why != whyEdits {
+		if t.Why != whyEdits && isCompilers(t.Path) {
 			out = append(out, Risk{RiskConfig, t.Path, t.Why + ": the compiler behaves differently"})
 		}
 	}

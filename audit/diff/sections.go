@@ -254,7 +254,7 @@ func (r *Report) hostSection() section {
 }
 
 func (r *Report) configSection() section {
-	return section{title: "Configuration of the compiler", texts: r.Config}
+	return section{title: "Configuration files", texts: r.Config}
 }
 
 func (r *Report) programsSection() section {

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
 // Limits of what is compared as text.
@@ -22,9 +24,12 @@ const (
 // different places have their own paths in it.
 const whyEdits = "edited otherwise after unpacking"
 
-// isConfig tells whether a file configures the compiler.
-func isConfig(p string) bool {
-	return strings.HasSuffix(p, ".cfg") && (strings.HasPrefix(p, "lib/llvm/") || strings.HasPrefix(p, "llvm/") || path.Dir(p) == "bin")
+// isConfig tells whether a file configures something.
+func isConfig(p string) bool { return strings.HasSuffix(p, ".cfg") }
+
+// isCompilers tells whether a configuration file is the compiler's.
+func isCompilers(p string) bool {
+	return strings.HasPrefix(p, "lib/llvm/") || strings.HasPrefix(p, "llvm/") || path.Dir(p) == "bin"
 }
 
 // texts compares configuration files line by line, and the first lines of
@@ -33,19 +38,19 @@ func (c *comparer) texts(ctx context.Context) error {
 	for i := range c.pairs {
 		switch p := &c.pairs[i]; {
 		case !isConfig(p.b.Path):
-		case p.state == changed:
+		case p.state == changed || p.state == kinds || p.state == target:
 			c.config("changed", p.a, p.b)
 		case p.state == edits:
 			c.config(whyEdits, p.a, p.b)
 		}
 	}
 	for _, f := range c.added {
-		if isConfig(f.Path) && f.regular() {
+		if isConfig(f.Path) && f.Kind != manifest.Dir {
 			c.config("added", nil, f)
 		}
 	}
 	for _, f := range c.removed {
-		if isConfig(f.Path) && f.regular() {
+		if isConfig(f.Path) && f.Kind != manifest.Dir {
 			c.config("removed", f, nil)
 		}
 	}
@@ -74,10 +79,15 @@ func (c *comparer) config(why string, a, b *file) {
 	c.r.Config = append(c.r.Config, ch)
 }
 
-// lines reads a text, nil for no file.
+// lines reads a text, nil for no file. Of what is no file it says what it is.
 func (c *comparer) lines(s *side, f *file) ([]string, error) {
-	if f == nil {
+	switch {
+	case f == nil:
 		return nil, nil
+	case f.Kind == manifest.Symlink:
+		return []string{"(link to " + f.Link + ")"}, nil
+	case !f.regular():
+		return []string{"(" + string(f.Kind) + ")"}, nil
 	}
 	b, err := s.text(f.Path, maxConfig)
 	if err != nil || len(b) == 0 {

@@ -116,6 +116,9 @@ func TestNamedROCms(t *testing.T) {
 		". /var/lib/rocm-nightly/slots/nightly-gfx1151/current/etc/env.sh\n": "/var/lib/rocm-nightly/slots/nightly-gfx1151/current/etc/env.sh",
 		"for d in /opt/rocm*; do PATH=$PATH:$d; done":                        "",
 		"[ -d /opt/rocm/bin ] && PATH=$PATH:/opt/rocm/bin":                   "",
+		"if ( -d /opt/rocm/bin ) setenv ROCM_PATH /opt/rocm":                 "",
+		"if (! -d /opt/rocm/bin) exit":                                       "",
+		"[ ! -d /opt/rocm/bin ] || PATH=$PATH:/opt/rocm/bin":                 "",
 		"/usr/lib/fakeroot\n":                                                "",
 	} {
 		if got := strings.Join(namedROCms(text), " "); got != want {
