@@ -3,8 +3,12 @@ package diff
 import (
 	"context"
 	"io/fs"
+	"os"
+	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
@@ -56,6 +60,31 @@ type listing struct {
 	linked map[string]bool // names that share an inode with others
 }
 
+// untouched is what the list says of a name of an open directory, if one look at
+// it shows that it is still so; nil otherwise.
+func (w *walker) untouched(dir *os.File, p string) *file {
+	if w.listed == nil {
+		return nil
+	}
+	was := w.listed.by[p]
+	if was == nil || w.listed.linked[p] {
+		return nil
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(int(dir.Fd()), path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil
+	}
+	is := *was
+	switch kind := st.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFDIR && was.Kind == manifest.Dir:
+	case kind == unix.S_IFREG && was.regular() && was.SHA256 != "" && was.Size == st.Size && was.MTime == st.Mtim.Sec:
+	default:
+		return nil
+	}
+	is.Mode = manifest.Mode(st.Mode & 0o7777)
+	return &is
+}
+
 // settled is what the list says of a name, if that is still so; nil otherwise.
 func (w *walker) settled(f *file, fi fs.FileInfo) *file {
 	if w.listed == nil {
@@ -72,6 +101,7 @@ func (w *walker) settled(f *file, fi fs.FileInfo) *file {
 	}
 	switch f.Kind {
 	case manifest.Dir:
+		is.Mode = f.Mode
 		return &is
 	case manifest.Symlink:
 		if is.Link != f.Link {

@@ -83,7 +83,11 @@ func (w *walker) dir(dir string) ([]file, error) {
 			return nil, errTooMany
 		}
 		for _, n := range names {
-			list = append(list, w.entry(dir, n))
+			if was := w.untouched(d, path.Join(dir, n.Name())); was != nil {
+				list = append(list, *was)
+			} else {
+				list = append(list, w.entry(dir, n))
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
