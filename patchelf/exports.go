@@ -9,8 +9,8 @@ import (
 // (libLLVM exports some 60,000 symbols).
 const (
 	maxExports     = 1 << 20
-	maxExportTable = 512 << 20 // bytes of the string table
-	maxExportNames = 512 << 20 // bytes of all names: they may share bytes of the table
+	maxExportTable = 64 << 20  // bytes of the string table; libLLVM has 3 MB
+	maxExportNames = 128 << 20 // bytes of all names: they may share bytes of the table
 )
 
 // Export is a dynamic symbol that a file defines for others.

@@ -47,6 +47,12 @@ func checkLoader(_ context.Context, x *exam) error {
 			order = append(order, e.Name)
 		}
 	}
+	x.cacheMixed(winners, order)
+	return nil
+}
+
+// cacheMixed finds main libraries of two ROCms among those that the cache gives.
+func (x *exam) cacheMixed(winners map[string]*Copy, order []string) {
 	for _, name := range order[min(1, len(order)):] {
 		a, b := winners[order[0]], winners[name]
 		extra := b
@@ -58,10 +64,9 @@ func checkLoader(_ context.Context, x *exam) error {
 			x.find(Finding{Check: "cache-mixed", Severity: Broken, Subject: ldcache.Path, Detail: order[0] + " is that of " + a.describe() + ", and " + name + " is that of " + b.describe(),
 				Why:    "a program without a run path gets both: hipErrorOutOfMemory at the first stream, or wrong code in silence",
 				Remedy: []string{"grep -rl -e " + quote(extra.lib) + " /etc/ld.so.conf.d /etc/ld.so.conf   # take it out there, or remove the other", "sudo ldconfig"}})
-			break
+			return
 		}
 	}
-	return nil
 }
 
 // cache reads ld.so.cache.
