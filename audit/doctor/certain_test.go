@@ -243,3 +243,26 @@ func TestNoSys(t *testing.T) {
 		t.Errorf("%v %+v", err, r)
 	}
 }
+
+// What env.sh has set is not left over from anything.
+func TestVariablesOfAnInstall(t *testing.T) {
+	env := []string{"HSA_ENABLE_SDMA=0", "ROCM_NIGHTLY_UNDO=set ROCM_X 1\tset HSA_ENABLE_SDMA 0\tfirst PATH /x"}
+	if all := found(t, &System{FS: fstest.MapFS{}, Environ: env}, Options{}); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	if all := found(t, &System{FS: fstest.MapFS{}, Environ: append(env, "HSA_ENABLE_SDMA=1")}, Options{}); len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A process may give its variables any name: none becomes a command.
+func TestHostileNames(t *testing.T) {
+	env := []string{"HSA_;touch x=1", "HSA_TOOLS_$(touch x)=/nothing"}
+	for _, f := range found(t, &System{FS: fstest.MapFS{}, Environ: env}, Options{}) {
+		for _, r := range f.Remedy {
+			if !strings.Contains(r, "'HSA_;touch x'") && r != "unset 'HSA_TOOLS_$(touch x)'" {
+				t.Error(r)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ func checkEnvironment(_ context.Context, x *exam) error {
 		if !concerns(name) || x.env[name] == "" {
 			continue
 		}
-		if !x.variable(name, x.env[name], name+"="+x.env[name], x.unset(name)) {
+		if !x.variable(name, x.env[name], name+"="+x.env[name], x.unset(name)) && !x.entered(name) {
 			rest = append(rest, name+"="+x.env[name])
 		}
 	}
@@ -51,6 +51,12 @@ func checkEnvironment(_ context.Context, x *exam) error {
 	}
 	x.comgrCache()
 	return nil
+}
+
+// entered reports whether env.sh of an install has set a variable to what it is:
+// the config or the target asks for it. ROCM_NIGHTLY_UNDO is what env.sh notes.
+func (x *exam) entered(name string) bool {
+	return slices.Contains(strings.Split(x.env["ROCM_NIGHTLY_UNDO"], "\t"), "set "+name+" "+x.env[name])
 }
 
 func unsetAll(assignments []string) string {

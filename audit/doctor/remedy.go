@@ -157,7 +157,7 @@ func debianBackports(x *exam) string {
 
 // unset takes a variable out of this shell, and says where it comes from.
 func (x *exam) unset(name string) []string {
-	out := []string{"unset " + name}
+	out := []string{"unset " + quote(name)}
 	for _, s := range x.settings() {
 		if s.name == name {
 			out = append(out, "delete line "+s.where()+", so that it stays so")
