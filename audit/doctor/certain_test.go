@@ -266,3 +266,20 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 }
+
+// An install that may not be looked at is said to be unseen.
+func TestClosedStore(t *testing.T) {
+	files := fstest.MapFS{"store/slots/nightly-gfx1151/generations/10.2.0a20260930": {Mode: fs.ModeDir | 0o755}}
+	for closed, want := range map[string]bool{"store": true, "elsewhere": false} {
+		r, err := Run(context.Background(), &System{FS: closedFS{files, closed}}, Options{Table: gfx.New(amd.Builtin()), Root: "/store"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(r.Sections, func(s Section) bool {
+			return slices.Contains(s.Facts, "not looked at: /store/slots, which this user may not read")
+		})
+		if said != want || !r.OK() {
+			t.Errorf("%s: %+v", closed, r.Sections)
+		}
+	}
+}

@@ -51,6 +51,9 @@ func findSlots(s *System, o Options) []slot {
 
 // checkStore looks at what is installed, and at what leads there.
 func checkStore(_ context.Context, x *exam) error {
+	if slots := path.Join(x.o.Root, "slots"); x.o.Root != "" && x.o.Dir == "" && x.closed(slots) {
+		x.fact("not looked at: %s, which this user may not read", slots)
+	}
 	for _, s := range x.slots {
 		x.slot(s)
 	}

@@ -115,6 +115,15 @@ func (s *System) gone(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLoop)
 }
 
+// closed reports whether a directory is there, or may be, and may not be read.
+func (s *System) closed(dir string) bool {
+	at, _, err := s.resolve(dir, true)
+	if err == nil {
+		_, err = fs.ReadDir(s.FS, at)
+	}
+	return errors.Is(err, fs.ErrPermission)
+}
+
 func (s *System) isDir(name string) bool {
 	info, err := s.stat(name)
 	return err == nil && info.IsDir()
