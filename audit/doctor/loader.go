@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
@@ -51,17 +52,21 @@ func checkLoader(_ context.Context, x *exam) error {
 	return nil
 }
 
-// cacheMixed finds main libraries of two ROCms among those that the cache gives.
+// cacheMixed finds a ROCm of which the cache gives one main library, and for
+// another, by the same name, that of a second ROCm. Those whose names differ, as
+// libamdhip64.so.6 and .7, live side by side.
 func (x *exam) cacheMixed(winners map[string]*Copy, order []string) {
-	for _, name := range order[min(1, len(order)):] {
-		a, b := winners[order[0]], winners[name]
-		extra := b
-		if b.Kind == distribution {
-			extra = a
-		}
-		one, other := Mapping{Name: order[0], Path: a.lib + "/" + order[0]}, Mapping{Name: name, Path: b.lib + "/" + name}
-		if a.Root != b.Root && x.overlap(one, other) && (a.Version != b.Version || a.Version == "") {
-			x.find(Finding{Check: "cache-mixed", Severity: Broken, Subject: ldcache.Path, Detail: order[0] + " is that of " + a.describe() + ", and " + name + " is that of " + b.describe(),
+	for _, name := range order {
+		for _, other := range order {
+			a, b := winners[name], winners[other]
+			if a.Root == b.Root || a.Version == b.Version && a.Version != "" || !slices.Contains(x.mainLibraries(a.lib), other) {
+				continue
+			}
+			extra := b
+			if b.Kind == distribution {
+				extra = a
+			}
+			x.find(Finding{Check: "cache-mixed", Severity: Broken, Subject: ldcache.Path, Detail: name + " is that of " + a.describe() + ", and " + other + " is that of " + b.describe(),
 				Why:    "a program without a run path gets both: hipErrorOutOfMemory at the first stream, or wrong code in silence",
 				Remedy: []string{"grep -rl -e " + quote(extra.lib) + " /etc/ld.so.conf.d /etc/ld.so.conf   # take it out there, or remove the other", "sudo ldconfig"}})
 			return
