@@ -283,3 +283,31 @@ func TestClosedStore(t *testing.T) {
 		}
 	}
 }
+
+// A library of another ROCm is one in place of the own only if it has its name.
+func TestMixedBySoname(t *testing.T) {
+	files := fstest.MapFS{}
+	for _, name := range []string{"opt/rocm/lib/libamdhip64.so.7", "opt/rocm/lib/libamd_comgr.so.3", "usr/lib64/libamd_comgr.so.2.8", "usr/lib64/libamd_comgr.so.2"} {
+		files[name] = text("x")
+	}
+	hip := Mapping{Name: "libamdhip64.so.7", Path: "/opt/rocm/lib/libamdhip64.so.7", Copy: "/opt/rocm", soname: "libamdhip64.so.7"}
+	other := Mapping{Name: "libamd_comgr.so.2.8", Path: "/usr/lib64/libamd_comgr.so.2.8", Copy: "/usr/lib64", soname: "libamd_comgr.so.2"}
+	own := Mapping{Name: "libamd_comgr.so.3", Path: "/opt/rocm/lib/libamd_comgr.so.3", Copy: "/opt/rocm", soname: "libamd_comgr.so.3"}
+	displaced := other
+	displaced.soname = "libamd_comgr.so.3"
+	for _, c := range []struct {
+		main []Mapping
+		want string
+	}{{[]Mapping{hip, other}, ""}, {[]Mapping{hip, own, other}, Warning}, {[]Mapping{hip, displaced}, Broken}, {[]Mapping{own, displaced}, Broken}} {
+		x := newExam(&System{FS: files}, Options{})
+		x.sec = &Section{}
+		x.mixed(c.main, "process-mixed")
+		got := ""
+		for _, f := range x.sec.Findings {
+			got = f.Severity
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c.main, got)
+		}
+	}
+}

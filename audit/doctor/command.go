@@ -142,7 +142,7 @@ func (c *command) look(ctx context.Context, x *exam) error {
 				Why: "the program does not start: \"cannot open shared object file\"", Remedy: x.provide(l)})
 		}
 		if base := path.Base(l.Path); l.Path != "" && (ofROCm(base) || ofROCm(l.Name)) {
-			m := Mapping{Name: base, Path: l.Path, Why: reason(l), By: l.By, Main: mainLibrary(base)}
+			m := Mapping{Name: base, Path: l.Path, Why: reason(l), By: l.By, Main: mainLibrary(base), soname: l.Soname}
 			if cp := x.copyFor(l.Path); cp != nil {
 				m.Copy = cp.Root
 			}

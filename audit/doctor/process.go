@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,7 +110,7 @@ func (p *process) mapping(m mapped) Mapping {
 		g.Copy = c.Root
 	}
 	if l, ok := p.why[m.path]; ok {
-		g.Why, g.By = reason(l), l.By
+		g.Why, g.By, g.soname = reason(l), l.By, l.Soname
 	}
 	if m.deleted {
 		g.Why += "; the file was deleted since"
@@ -276,7 +277,11 @@ func (x *exam) mixed(main []Mapping, check string) {
 		}
 		kind, _, _ := strings.Cut(m.Name, ".so")
 		if first, have := kinds[kind]; have && first.Path != m.Path {
-			x.find(Finding{Check: check, Severity: Broken, Subject: kind, Detail: first.Path + " and " + m.Path + " are both there: " + m.Why, Why: why, Remedy: x.separate(m, first)})
+			severity := Broken
+			if first.soname != "" && m.soname != "" && first.soname != m.soname {
+				severity = Warning // each may be whole in itself
+			}
+			x.find(Finding{Check: check, Severity: severity, Subject: kind, Detail: first.Path + " and " + m.Path + " are both there: " + m.Why, Why: why, Remedy: x.separate(m, first)})
 			return
 		}
 		kinds[kind] = m
@@ -296,9 +301,12 @@ func (x *exam) overlap(a, b Mapping) bool {
 	return x.beside(a, b) || x.beside(b, a)
 }
 
-// beside reports whether the directory of one library has another of the kind of
-// the second.
+// beside reports whether the directory of one library has another that the second
+// is in place of: of its SONAME, or of its kind where that is not known.
 func (x *exam) beside(a, b Mapping) bool {
+	if b.soname != "" {
+		return slices.Contains(x.mainLibraries(path.Dir(a.Path)), b.soname)
+	}
 	kind, _, _ := strings.Cut(b.Name, ".so")
 	return hasPrefix(x.mainLibraries(path.Dir(a.Path)), kind+".so")
 }

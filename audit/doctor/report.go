@@ -87,6 +87,7 @@ type Mapping struct {
 	By      string `json:"by,omitempty"`   // who asked for it
 	Process int    `json:"pid,omitempty"`  // 0 for a command that was not started
 	Main    bool   `json:"main,omitempty"` // one of comgr, HIP and the HSA runtime
+	soname  string // "" if it is not known
 }
 
 // Binary is a file that names a generation.
