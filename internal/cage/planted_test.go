@@ -110,7 +110,7 @@ func TestThePlantedProgramWorksOutside(t *testing.T) {
 		open_trunc truncate_own chmod_own fchmod_tree chown_own utimes_own unlink_own link_own rename_own mkdir_home list_home inotify dotdot
 		tcp tcp_listen udp unix_path unix_abstract pair_datagram pair_reconnect netlink
 		trace_victim read_victim kill_victim tgkill_victim pidfd_victim queue_victim limit_victim nice_victim affinity_victim
-		shared_memory message_queue make_setuid open_setuid keyctl_ handles`) {
+		shared_memory message_queue make_setuid open_setuid keyctl_ handles lease notify set_flags`) {
 		if !strings.HasPrefix(said[name], "yes") {
 			t.Errorf("%s: %s", name, said[name])
 		}

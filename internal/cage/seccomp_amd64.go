@@ -2,6 +2,7 @@ package cage
 
 import (
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,15 +54,25 @@ var owners = []uintptr{
 	unix.SYS_FILE_SETATTR,
 }
 
-// Requests of ioctl(2) that act on something else than the file: typing into a
-// terminal, its line discipline, a signal for somebody, attributes of a file
-// that is only open for reading.
-var badRequests = []uint32{
-	unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS,
-	0x8901, 0x8902, // FIOSETOWN, SIOCSPGRP
-	unix.FS_IOC_SETFLAGS, 0x401c5820, // FS_IOC_FSSETXATTR
-	unix.FS_IOC_SET_ENCRYPTION_POLICY,
-}
+// Requests of ioctl(2) that are let through: about a descriptor, to a GPU, and no
+// others. Those to file systems change files that are open for reading only,
+// and directories; those to terminals type into them.
+var (
+	requests    = []uint32{fioNRead, fioNBIO, fioClex, fioNClex}
+	gpuRequests = []uint32{'K' << 8, 'd' << 8} // amdkfd's and DRM's, by the second byte
+)
+
+// asm-generic/ioctls.h
+const (
+	fioNRead = 0x541b
+	fioNBIO  = 0x5421
+	fioNClex = 0x5450
+	fioClex  = 0x5451
+)
+
+// fcntls of fcntl(2) are those that keep others from a file, or watch it, or
+// send signals to somebody.
+var fcntls = []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SETOWN, unix.F_SETSIG, unix.F_SETOWN_EX}
 
 // filter makes the program for this cage.
 func (s *spec) filter() ([]unix.SockFilter, error) {
@@ -86,12 +97,35 @@ func (s *spec) filter() ([]unix.SockFilter, error) {
 		a.deny(retENOSYS, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET) // memory that no process is seen to use
 	}
 	a.noBits(unix.SYS_CLONE, 0, namespaceFlags)
-	a.none(unix.SYS_IOCTL, 1, badRequests...)
+	a.ioctl(s.hasDevices())
+	a.none(unix.SYS_FCNTL, 1, fcntls...)
 	a.socketpair()
 	a.zero(unix.SYS_SENDTO, 4) // send(2), but to nobody else
 	a.noSetuid()
 	a.ret(retAllow)
 	return a.code, nil
+}
+
+func (s *spec) hasDevices() bool {
+	return slices.ContainsFunc(s.Places, func(p place) bool { return p.Access == device })
+}
+
+// ioctl answers what it does not let through as a file does that knows no such
+// request.
+func (a *assembler) ioctl(devices bool) {
+	a.call(unix.SYS_IOCTL, func() {
+		a.low(1)
+		for _, r := range requests {
+			a.equal(r, retAllow)
+		}
+		if devices {
+			a.and(0xff00)
+			for _, r := range gpuRequests {
+				a.equal(r, retAllow)
+			}
+		}
+		a.ret(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOTTY))
+	})
 }
 
 // socketpair allows pairs of streams: they reach nobody but each other. A
@@ -154,5 +188,4 @@ func (s *spec) sharedRules(a *assembler, abi int) {
 	a.only(unix.SYS_KILL, 0, 0, pid, -pid)
 	a.only(unix.SYS_TGKILL, 0, pid)
 	a.deny(retEPERM, unix.SYS_TKILL, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO)
-	a.none(unix.SYS_FCNTL, 1, unix.F_SETOWN, unix.F_SETSIG, unix.F_SETOWN_EX)
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <netinet/in.h>
@@ -20,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
@@ -418,6 +420,35 @@ static int int80(void) { return in_child(int80_); }
 static int x32_(void) { return syscall(0x40000000 | SYS_socket, AF_INET, SOCK_DGRAM, 0) >= 0; }
 static int x32(void) { return in_child(x32_); }
 
+static int in_tree(const char *name, int flags) {
+	char path[4096];
+	snprintf(path, sizeof path, "%s/%s", arg("tree"), name);
+	return open(path, flags);
+}
+static int lease(void) { return fcntl(in_tree("file", O_RDONLY), F_SETLEASE, F_RDLCK) == 0; }
+static int notify(void) { return fcntl(in_tree(".", O_RDONLY), F_NOTIFY, DN_MODIFY) == 0; }
+static int set_flags(void) { // no need to be able to write to it
+	int fd = in_tree("file", O_RDONLY), flags = 0;
+	if (ioctl(fd, FS_IOC_GETFLAGS, &flags))
+		return 0;
+	flags |= FS_NODUMP_FL;
+	return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+static int set_version(void) {
+	int version = 1;
+	return ioctl(in_tree("file", O_RDONLY), _IOW('v', 2, long), &version) == 0;
+}
+// Of which the file system may know nothing: then that is what is to be said.
+static int verity(void) {
+	char arg[128] = {1, 0, 0, 0, 1, 0, 0, 0, 0, 0x10};
+	return ioctl(in_tree("file", O_RDONLY), _IOW('f', 133, char[128]), arg) == 0 || errno != ENOTTY;
+}
+static int subvolume(void) {
+	static char arg[4096];
+	strcpy(arg + 8, "planted");
+	return ioctl(in_tree(".", O_RDONLY), _IOW(0x94, 14, char[4096]), arg) == 0 || errno != ENOTTY;
+}
+
 #define TRY(f) {#f, f}
 static const struct { const char *name; int (*f)(void); } tries[] = {
 	TRY(token), TRY(credentials), TRY(environment), TRY(others_environ), TRY(others_fd), TRY(others_root), TRY(others_cwd), TRY(own_fd), TRY(own_net), TRY(own_root), TRY(guard_memory), TRY(guard_fd), TRY(guard_program),
@@ -430,7 +461,7 @@ static const struct { const char *name; int (*f)(void); } tries[] = {
 	TRY(limit_victim), TRY(nice_victim), TRY(affinity_victim), TRY(shared_memory), TRY(message_queue),
 	TRY(setuid_root), TRY(setgid_root), TRY(setuid_file), TRY(make_setuid), TRY(open_setuid),
 	TRY(dev_mem), TRY(dev_kvm), TRY(dev_kfd), TRY(dev_disk), TRY(dev_ptmx), TRY(dev_tty), TRY(dev_fuse), TRY(kernel_memory), TRY(make_device),
-	TRY(raise_limits), TRY(keyring), TRY(keyctl_), TRY(push_input), TRY(ctty), TRY(bpf_), TRY(perf), TRY(io_uring), TRY(userfault), TRY(handles), TRY(int80), TRY(x32),
+	TRY(raise_limits), TRY(keyring), TRY(keyctl_), TRY(push_input), TRY(ctty), TRY(bpf_), TRY(perf), TRY(io_uring), TRY(userfault), TRY(handles), TRY(lease), TRY(notify), TRY(set_flags), TRY(set_version), TRY(verity), TRY(subvolume), TRY(int80), TRY(x32),
 };
 
 // be_victim is a process of the same user that holds secrets: in its
@@ -541,6 +572,34 @@ static int leave(void) { // ends at once; a daemon that it started does not
 		usleep(1000);
 	return 0;
 }
+static int deep(void) { // more levels than a path can name
+	while (mkdir("d", 0700) == 0 && chdir("d") == 0)
+		;
+	printf("%s\n", strerror(errno));
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+static int vforks(void) { // those that wait for a vfork cannot be stopped
+	if (fork() == 0) {
+		setsid();
+		if (vfork() == 0)
+			for (;;)
+				pause();
+	}
+	usleep(50000);
+	return 0;
+}
+static int hide(void) { // where /proc is mounted with hidepid, from all of the same user
+	if (fork() == 0) {
+		prctl(PR_SET_DUMPABLE, 0);
+		setsid();
+		for (;;)
+			pause();
+	}
+	usleep(50000);
+	return 0;
+}
 static int fill(const char *dir, long each) {
 	static char block[1 << 20];
 	char path[4096];
@@ -584,6 +643,12 @@ int main(int argc, char **argv) {
 		return flood();
 	if (!strcmp(what, "stay"))
 		return stay();
+	if (!strcmp(what, "deep"))
+		return deep();
+	if (!strcmp(what, "vforks"))
+		return vforks();
+	if (!strcmp(what, "hide"))
+		return hide();
 	if (!strcmp(what, "leave"))
 		return leave();
 	if (!strcmp(what, "fill"))
