@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -42,6 +43,10 @@ func (s *spec) execute() word {
 	}
 	var rules int
 	if s.Kind == Landlock {
+		goFirst() // and not the guard: nothing else would end what is left
+		if err := seesGuard(); err != nil {
+			return word{Failed: step(err, "/proc is mounted with hidepid: what runs could hide from who watches it", "look at another process")}
+		}
 		fd, failed := s.ruleset()
 		if failed != nil {
 			return word{Failed: failed}
@@ -87,6 +92,13 @@ func (s *spec) execute() word {
 	}
 	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(argv0)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])))
 	return word{NoStart: errno}
+}
+
+// seesGuard looks at a process of the same user that cannot be traced, as any
+// program can make itself. If we do not see it the guard will not.
+func seesGuard() error {
+	_, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/stat")
+	return err
 }
 
 // vectors are the arguments of execve.

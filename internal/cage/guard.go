@@ -63,6 +63,9 @@ func guard() int {
 		sweep()
 	}
 	say.Encode(r)
+	if s.Private != "" {
+		RemoveScratch(s.Private) // whoever started us may not be there to do it
+	}
 	return 0
 }
 
@@ -73,11 +76,11 @@ func (s *spec) prepare() *stepError {
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 			return step(err, "", "bind to the parent")
 		}
+		// /proc cannot be written any more when the program is there.
+		goFirst()
 	} else if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return step(err, "", "adopt orphans")
 	}
-	// When memory runs out it is we who go first. More is always allowed.
-	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	// Nobody traces us or reads our descriptors, though it be the same user.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return step(err, "", "forbid tracing")
@@ -87,6 +90,10 @@ func (s *spec) prepare() *stepError {
 	}
 	return nil
 }
+
+// goFirst has the kernel choose us, and what we start, when memory runs out. More
+// is always allowed.
+func goFirst() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // home is the scratch directory as the inside sees it.
 func (s *spec) home() string {

@@ -83,9 +83,7 @@ func (s *spec) ruleset() (int, *stepError) {
 
 func (s *spec) landlockPlaces() []place {
 	places := append([]place{}, s.Places...)
-	for _, path := range landlockFiles {
-		places = append(places, existing(path)...)
-	}
+	places = append(places, existing(landlockFiles...)...)
 	for _, path := range plainDevices {
 		places = append(places, place{Path: path, Access: device})
 	}
@@ -105,7 +103,7 @@ func allow(rules int, p place, handled uint64) error {
 	if p.Access == link {
 		return nil
 	}
-	fd, err := unix.Open(p.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := walk("/", p.Path)
 	if err != nil {
 		return err
 	}

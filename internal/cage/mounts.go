@@ -143,15 +143,19 @@ func (s *spec) bindPlaces() *stepError {
 
 // bind shows one place under its own name.
 func (s *spec) bind(p place) error {
-	source := host + p.Path
+	fd, err := walk(host, p.Path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Stat(source, &st); err != nil {
+	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
 	if err := s.mountPoint(p.Path, st.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
 		return err
 	}
-	if err := unix.Mount(source, p.Path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if err := unix.Mount(descriptor(fd), p.Path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
 	// A device node works on a read-only mount; its mode and owner are safe there.
@@ -164,6 +168,9 @@ func (s *spec) bind(p place) error {
 	}
 	return s.restrict(p.Path, flags)
 }
+
+// descriptor is a name for what is open; our own /proc is there by then.
+func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 func (s *spec) mountPoint(path string, dir bool) error {
 	if _, err := os.Lstat(path); err == nil {

@@ -31,13 +31,18 @@ func (s *spec) showSelf() error {
 	if err := unix.Stat("/proc/self/exe", &is); err != nil {
 		return err
 	}
-	if unix.Stat(host+path, &found) != nil || is.Dev != found.Dev || is.Ino != found.Ino {
-		return copySelf() // it was replaced while it runs, or is in a directory that we cannot enter
+	fd, err := walk(host, path)
+	if err != nil {
+		return copySelf() // it is in a directory that we cannot enter
+	}
+	defer unix.Close(fd)
+	if unix.Fstat(fd, &found) != nil || is.Dev != found.Dev || is.Ino != found.Ino {
+		return copySelf() // it was replaced while it runs
 	}
 	if err := s.mountPoint(selfPath, false); err != nil {
 		return err
 	}
-	if err := unix.Mount(host+path, selfPath, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(descriptor(fd), selfPath, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
 	return s.restrict(selfPath, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV)

@@ -3,7 +3,6 @@ package cage
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -29,7 +28,6 @@ type spec struct {
 	stdin     []byte
 	maxOutput int
 	only      string
-	devices   bool
 }
 
 // limits are what the guard and the kernel hold a run to.
@@ -64,7 +62,7 @@ func (c *Command) spec() (*spec, error) {
 			Processes:    cmp.Or(c.Processes, DefaultProcesses+8*runtime.NumCPU()),
 			FileSize:     cmp.Or(c.FileSize, DefaultFileSize), ScratchSize: cmp.Or(c.ScratchSize, DefaultScratchSize),
 		},
-		stdin: c.Stdin, maxOutput: cmp.Or(c.MaxOutput, DefaultMaxOutput), only: c.Only, devices: len(c.Devices) > 0,
+		stdin: c.Stdin, maxOutput: cmp.Or(c.MaxOutput, DefaultMaxOutput), only: c.Only,
 	}
 	l := &s.Limits
 	if l.Timeout < 0 || l.Memory < 0 || l.Processes < 0 || l.FileSize < 0 || l.ScratchSize < 0 || s.maxOutput < 0 {
@@ -77,14 +75,8 @@ func (c *Command) spec() (*spec, error) {
 func (s *spec) see(c *Command) error {
 	s.Places = system()
 	if c.Scratch != "" {
-		real, err := filepath.EvalSymlinks(c.Scratch)
+		real, err := scratch(c.Scratch)
 		if err != nil {
-			return fmt.Errorf("cage: scratch directory: %w", err)
-		}
-		if real, err = filepath.Abs(real); err != nil {
-			return fmt.Errorf("cage: scratch directory: %w", err)
-		}
-		if err := cmp.Or(admissible(real), ours(real)); err != nil {
 			return err
 		}
 		s.Scratch = real
@@ -104,16 +96,14 @@ func (s *spec) see(c *Command) error {
 		s.Places = append(append(s.Places, more...), place{Path: real, Access: readable})
 	}
 	for _, dev := range c.Devices {
-		if _, err := os.Stat(dev); err != nil {
-			return fmt.Errorf("cage: device: %w", err)
+		links, real, err := traceDevice(dev)
+		if err != nil {
+			return err
 		}
-		if clean := filepath.Clean(dev); !within(clean, "/dev") || clean == "/dev" {
-			return fmt.Errorf("cage: %s is not a device below /dev", dev)
-		}
-		s.Places = append(s.Places, place{Path: filepath.Clean(dev), Access: device})
+		s.Places = append(append(s.Places, links...), place{Path: real, Access: device})
 	}
-	if s.devices {
-		s.Places = append(s.Places, sysfs()...)
+	if len(c.Devices) > 0 {
+		s.Places = append(s.Places, existing(sysfsDirs...)...)
 	}
 	return nil
 }

@@ -105,12 +105,17 @@ func (s *spec) uid() int {
 // means that nothing was run.
 func (s *spec) attempt(ctx context.Context) (*Result, error) {
 	if s.Kind == Landlock && s.Scratch == "" {
-		dir, err := s.makeScratch()
+		dir, err := MakeScratch("")
 		if err != nil {
 			return nil, err
 		}
-		defer removeScratch(dir)
+		defer RemoveScratch(dir) // the guard has done it, if there was one
 		s.Private = dir
+		if s.User != nil {
+			if err := give(dir, s.User); err != nil {
+				return nil, err
+			}
+		}
 	}
 	told, err := json.Marshal(s)
 	if err != nil {
@@ -242,22 +247,6 @@ func (s *spec) startFailed(err error) error {
 		hint = "a container, a chroot, kernel.unprivileged_userns_clone or a systemd unit's RestrictNamespaces= forbids it"
 	}
 	return step(err, hint, "start the inside")
-}
-
-// makeScratch makes the private scratch directory of a cage that has no
-// private /tmp.
-func (s *spec) makeScratch() (string, error) {
-	dir, err := os.MkdirTemp("", "rocm-nightly-cage-")
-	if err != nil {
-		return "", fmt.Errorf("cage: make a scratch directory: %w", err)
-	}
-	if s.User != nil {
-		if err := give(dir, s.User); err != nil {
-			removeScratch(dir)
-			return "", err
-		}
-	}
-	return dir, nil
 }
 
 // read takes the guard's lines; the last one counts.

@@ -81,27 +81,3 @@ func deviceGroups(path string) []int {
 	}
 	return gids
 }
-
-// give makes the scratch directory the user's. It is opened first, so that it
-// is this directory that is given and not what a link says.
-func give(dir string, u *User) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("cage: open scratch directory %s: %w", dir, err)
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("cage: look at scratch directory %s: %w", dir, err)
-	}
-	if int(st.Uid) == u.UID {
-		return nil
-	}
-	if st.Uid != 0 {
-		return fmt.Errorf("cage: scratch directory %s is uid %d's, and not root's or that of uid %d: make one for the cage", dir, st.Uid, u.UID)
-	}
-	if err := unix.Fchown(fd, u.UID, u.GID); err != nil {
-		return fmt.Errorf("cage: give scratch directory %s to uid %d: %w", dir, u.UID, err)
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package cage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func admissible(dir string) error {
 			return fmt.Errorf("cage: %s as a whole is not let into a cage: name the prefix itself", dir)
 		}
 	}
-	for _, w := range []string{"/proc", "/sys", "/dev", "/run/credentials"} {
+	for _, w := range []string{"/etc", "/boot", "/proc", "/sys", "/dev", "/run/credentials"} {
 		if within(dir, w) && !within(dir, "/dev/shm") {
 			return fmt.Errorf("cage: %s is not let into a cage: it lies in %s", dir, w)
 		}
@@ -68,46 +69,61 @@ func admissible(dir string) error {
 	return nil
 }
 
-// ours refuses a scratch directory that is part of the system, which would be
-// given to the user of the cage.
-func ours(dir string) error {
-	for _, path := range append([]string{"/etc", "/opt", "/boot"}, systemDirs...) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && within(dir, real) {
-			return fmt.Errorf("cage: %s is not a scratch directory: it lies in %s", dir, path)
+// system lists the places of the system that this machine has.
+func system() []place { return append(existing(systemDirs...), existing(systemFiles...)...) }
+
+// existing lists those of the paths that there are, and the links to them.
+func existing(paths ...string) []place {
+	var all []place
+	for _, path := range paths {
+		if links, real, err := trace(path); err == nil {
+			all = append(append(all, links...), place{Path: real, Access: readable})
 		}
 	}
-	return nil
-}
-
-// system lists the places of the system that this machine has.
-func system() []place {
-	var all []place
-	for _, path := range append(append([]string{}, systemDirs...), systemFiles...) {
-		all = append(all, existing(path)...)
-	}
 	return all
 }
 
-func sysfs() []place {
-	var all []place
-	for _, path := range sysfsDirs {
-		all = append(all, existing(path)...)
+// traceDevice is trace for a character device, or a directory of devices: not
+// one that something else is mounted on, as /dev/shm is.
+func traceDevice(path string) (links []place, real string, err error) {
+	if links, real, err = trace(path); err != nil {
+		return nil, "", fmt.Errorf("cage: device: %w", err)
 	}
-	return all
+	var st, dev unix.Stat_t
+	if err := errors.Join(unix.Stat(real, &st), unix.Stat("/dev", &dev)); err != nil {
+		return nil, "", fmt.Errorf("cage: device %s: %w", path, err)
+	}
+	kind := st.Mode & unix.S_IFMT
+	if !within(real, "/dev") || real == "/dev" || kind != unix.S_IFCHR && (kind != unix.S_IFDIR || st.Dev != dev.Dev) {
+		return nil, "", fmt.Errorf("cage: %s is not a character device below /dev", path)
+	}
+	return links, real, nil
 }
 
-func existing(path string) []place {
-	info, err := os.Lstat(path)
+// walk opens path, a real one, below root and follows no link on the way: what
+// was a directory when it was looked at may be a link by now, if somebody else
+// can write there.
+func walk(root, path string) (fd int, err error) {
+	if fd, err = unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		next, err := unix.Openat(fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(fd)
+		if err != nil {
+			return -1, err
+		}
+		fd = next
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		err = unix.ELOOP
+	}
 	if err != nil {
-		return nil
+		unix.Close(fd)
+		return -1, err
 	}
-	if info.Mode()&os.ModeSymlink == 0 {
-		return []place{{Path: path, Access: readable}}
-	}
-	if target, err := os.Readlink(path); err == nil {
-		return []place{{Path: path, Access: link, Target: target}}
-	}
-	return nil
+	return fd, nil
 }
 
 // trace follows path to its end, as the kernel does, and returns the symlinks

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +16,7 @@ const (
 	lookEvery    = 50 * time.Millisecond // at processes and memory
 	scratchEvery = 10                    // so many looks, one at scratch
 	maxFiles     = 100_000               // in the scratch directory
+	deepest      = 100                   // levels of directories there; each look costs their square
 	sweepFor     = 5 * time.Second
 )
 
@@ -26,7 +28,15 @@ func (s *spec) watch(c *child, stop <-chan struct{}) *report {
 	defer deadline.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	// Scratch is looked at beside the rest: it may take long, and nothing else
+	// may wait for it.
+	over, looking := make(chan bool, 1), false
+	start := available()
 	for n := 1; ; n++ {
+		if !looking && n%scratchEvery == 0 {
+			looking = true
+			go func() { over <- s.overScratch() }()
+		}
 		select {
 		case r.Status = <-c.status:
 			r.Duration = time.Since(c.since)
@@ -36,7 +46,12 @@ func (s *spec) watch(c *child, stop <-chan struct{}) *report {
 		case <-stop:
 			r.Stopped = true
 		case <-look.C:
-			r.Exceeded = s.exceeded(n%scratchEvery == 0)
+			r.Exceeded = s.exceeded(start)
+		case full := <-over:
+			looking = false
+			if full {
+				r.Exceeded = "scratch"
+			}
 		}
 		if r.TimedOut || r.Stopped || r.Exceeded != "" {
 			r.Status = uint32(unix.SIGKILL)
@@ -47,7 +62,7 @@ func (s *spec) watch(c *child, stop <-chan struct{}) *report {
 }
 
 // exceeded names the bound that all that runs inside is over.
-func (s *spec) exceeded(scratch bool) string {
+func (s *spec) exceeded(start int64) string {
 	var memory, threads int64
 	for _, p := range descendants() {
 		threads += p.threads
@@ -57,14 +72,44 @@ func (s *spec) exceeded(scratch bool) string {
 		memory += usedOf("/tmp") + usedOf("/dev/shm") // they are memory too
 	}
 	switch {
-	case memory > s.Limits.Memory:
+	case memory > s.Limits.Memory || exhausted(start, available()):
 		return "memory"
 	case threads > int64(s.Limits.Processes):
 		return "processes"
-	case scratch && s.overScratch():
-		return "scratch"
 	}
 	return ""
+}
+
+// available is what is left of the machine's memory and swap, in bytes
+// (proc_meminfo(5)); 0: not known.
+func available() int64 {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return kilobytes(b, "MemAvailable:", "SwapFree:")
+}
+
+// exhausted reports whether a machine that had start bytes left is at its end.
+// There are many ways to use memory that is no process's: the buffers of sockets,
+// pages that are shared and not mapped any more.
+func exhausted(start, now int64) bool {
+	const enough = 512 << 20
+	return now > 0 && now < enough && now < start/2
+}
+
+// kilobytes sums what is given in kB under the keys, in bytes.
+func kilobytes(b []byte, keys ...string) (sum int64) {
+	for line := range bytes.Lines(b) {
+		for _, key := range keys {
+			rest, found := bytes.CutPrefix(line, []byte(key))
+			if f := bytes.Fields(rest); found && len(f) > 0 {
+				kib, _ := strconv.ParseInt(string(f[0]), 10, 64)
+				sum += kib << 10
+			}
+		}
+	}
+	return sum
 }
 
 // overScratch measures the scratch directory. A private /tmp has the bound as
@@ -80,7 +125,7 @@ func (s *spec) overScratch() bool {
 	}
 	defer root.Close()
 	var bytes, files int64
-	err = fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -95,6 +140,9 @@ func (s *spec) overScratch() bool {
 			return err
 		}
 		bytes += allocated(info)
+		if strings.Count(path, "/") > deepest {
+			files = maxFiles
+		}
 		if files++; files > maxFiles || bytes > s.Limits.ScratchSize {
 			return fs.SkipAll
 		}
@@ -107,6 +155,7 @@ func (s *spec) overScratch() bool {
 type process struct {
 	pid, parent int
 	threads     int64
+	born        int64 // when, in ticks: with it a number is one process's alone
 	state       byte
 }
 
@@ -160,16 +209,17 @@ func readProcess(name string) (p process, ok bool) {
 func parseStat(b []byte) (p process, ok bool) {
 	number, _, found := bytes.Cut(b, []byte(" ("))
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if !found || len(f) < 18 {
+	if !found || len(f) < 20 {
 		return p, false
 	}
 	pid, errPID := strconv.Atoi(string(number))
 	parent, errParent := strconv.Atoi(string(f[1]))
 	threads, errThreads := strconv.ParseInt(string(f[17]), 10, 64)
-	if errPID != nil || errParent != nil || errThreads != nil {
+	born, errBorn := strconv.ParseInt(string(f[19]), 10, 64)
+	if errPID != nil || errParent != nil || errThreads != nil || errBorn != nil {
 		return p, false
 	}
-	return process{pid: pid, parent: parent, threads: threads, state: f[0][0]}, true
+	return process{pid: pid, parent: parent, threads: threads, born: born, state: f[0][0]}, true
 }
 
 // residentOf gives the bytes of memory and swap that a process has for itself
@@ -179,17 +229,7 @@ func residentOf(pid int) int64 {
 	if err != nil {
 		return 0
 	}
-	var sum int64
-	for line := range bytes.Lines(b) {
-		for _, key := range []string{"RssAnon:", "RssShmem:", "VmSwap:"} {
-			rest, found := bytes.CutPrefix(line, []byte(key))
-			if f := bytes.Fields(rest); found && len(f) > 0 {
-				kib, _ := strconv.ParseInt(string(f[0]), 10, 64)
-				sum += kib << 10
-			}
-		}
-	}
-	return sum
+	return kilobytes(b, "RssAnon:", "RssShmem:", "VmSwap:")
 }
 
 // usedOf gives the bytes in a file system.
@@ -213,20 +253,35 @@ func sweep() {
 		}
 		running := false
 		for _, p := range all {
-			if p.state != 'T' && p.state != 'Z' {
+			// One that waits for what it started by vfork(2) is in D until that ends,
+			// and stops as soon as it could do anything.
+			if p.state != 'T' && p.state != 'Z' && p.state != 'D' {
 				running = true
-				unix.Kill(p.pid, unix.SIGSTOP)
 			}
+			p.send(unix.SIGSTOP)
 		}
 		if running && len(all) > 1 {
 			continue
 		}
 		for _, p := range all {
-			unix.Kill(p.pid, unix.SIGKILL)
+			p.send(unix.SIGKILL)
 		}
 	}
 	for _, p := range descendants() {
-		unix.Kill(p.pid, unix.SIGKILL)
+		p.send(unix.SIGKILL)
+	}
+}
+
+// send sends a signal to this process: its number may be that of another of the
+// user's by now, and what forks fast enough can choose when.
+func (p process) send(signal unix.Signal) {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if now, ok := readProcess(strconv.Itoa(p.pid)); ok && now.born == p.born {
+		unix.PidfdSendSignal(fd, signal, nil, 0)
 	}
 }
 

@@ -10,7 +10,7 @@ func TestParseStat(t *testing.T) {
 		"": false, "42": false, "42 (sh) S 7": false, "x (sh)" + rest: false, ")": false, "42 (sh" + rest: false,
 	} {
 		p, got := parseStat([]byte(name))
-		if got != ok || ok && p != (process{pid: 42, parent: 7, threads: 3, state: 'S'}) {
+		if got != ok || ok && p != (process{pid: 42, parent: 7, threads: 3, born: 100, state: 'S'}) {
 			t.Errorf("%q: %+v, %t", name, p, got)
 		}
 	}
@@ -23,4 +23,22 @@ func FuzzParseStat(f *testing.F) {
 			t.Errorf("%+v", p)
 		}
 	})
+}
+
+// A machine that was full before is not the program's doing.
+func TestExhausted(t *testing.T) {
+	const gib = 1 << 30
+	for _, test := range []struct {
+		start, now int64
+		want       bool
+	}{
+		{16 * gib, 8 * gib, false}, {16 * gib, gib / 4, true}, {gib / 4, gib / 5, false}, {gib, gib / 3, true}, {16 * gib, 0, false}, {0, gib, false},
+	} {
+		if got := exhausted(test.start, test.now); got != test.want {
+			t.Errorf("from %d to %d: %t", test.start, test.now, got)
+		}
+	}
+	if n := available(); n < 1<<20 {
+		t.Errorf("%d bytes are available", n)
+	}
 }

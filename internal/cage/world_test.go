@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err) // Debian: gcc, libc6-dev
 	}
 	base := openDir(t)
-	w := &world{base: base, tree: base + "/tree", home: base + "/home", scratch: base + "/scratch"}
+	w := &world{base: base, tree: base + "/tree", home: base + "/home", scratch: base + "/" + scratchName + "scratch"}
 	for _, dir := range []string{w.tree, w.tree + "/bin", w.home, w.scratch, base + "/credentials"} {
 		must(t, os.Mkdir(dir, 0o755))
 	}
