@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -105,17 +106,25 @@ func modes() []mode {
 // has asks the kernel, and not the code that is tested, whether it has what a
 // mode needs. Where it has not, not run is the right answer and is tested.
 func (m mode) has() bool {
-	if m.kind == Landlock {
+	switch {
+	case m.kind == Landlock:
 		v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 		return errno == 0 && v >= 3
+	case m.user:
+		return userNamespaces()
 	}
-	cmd := exec.Command("unshare", "-mpfn", "mount", "-t", "proc", "proc", "/proc")
-	if m.user {
-		cmd.Args = []string{"unshare", "-Urmpfn", "mount", "-t", "proc", "proc", "/proc"}
-		asUser(cmd)
-	}
-	return cmd.Run() == nil
+	return rootNamespaces()
 }
+
+var rootNamespaces = sync.OnceValue(func() bool {
+	return exec.Command("unshare", "-mpfn", "mount", "-t", "proc", "proc", "/proc").Run() == nil
+})
+
+var userNamespaces = sync.OnceValue(func() bool {
+	cmd := exec.Command("unshare", "-Urmpfn", "mount", "-t", "proc", "proc", "/proc")
+	asUser(cmd)
+	return cmd.Run() == nil
+})
 
 func asUser(cmd *exec.Cmd) {
 	if os.Geteuid() == 0 {

@@ -50,10 +50,10 @@ func TestBounds(t *testing.T) {
 		args    []string
 		want    func(*Result) bool
 	}{
-		"fork bomb":      {Command{Timeout: 2 * time.Second, Processes: 40}, []string{"fork"}, func(r *Result) bool { return r.Exceeded == "processes" || r.TimedOut }},
-		"memory of one":  {Command{Memory: 256 << 20}, []string{"memory"}, func(r *Result) bool { return r.ExitCode == 3 || r.Exceeded == "memory" }},
-		"sparse memory":  {Command{Memory: 256 << 20, SparseMemory: true}, []string{"memory"}, func(r *Result) bool { return r.Exceeded == "memory" }},
-		"memory of many": {Command{Memory: 256 << 20}, []string{"memories"}, func(r *Result) bool { return r.Exceeded == "memory" }},
+		"fork bomb":      {Command{Timeout: time.Second, Processes: 40}, []string{"fork"}, func(r *Result) bool { return r.Exceeded == "processes" || r.TimedOut }},
+		"memory of one":  {Command{Memory: 64 << 20}, []string{"memory"}, func(r *Result) bool { return r.ExitCode == 3 || r.Exceeded == "memory" }},
+		"sparse memory":  {Command{Memory: 64 << 20, SparseMemory: true}, []string{"memory"}, func(r *Result) bool { return r.Exceeded == "memory" }},
+		"memory of many": {Command{Memory: 64 << 20}, []string{"memories"}, func(r *Result) bool { return r.Exceeded == "memory" }},
 		"output": {Command{MaxOutput: 1000, Timeout: 300 * time.Millisecond}, []string{"flood"}, func(r *Result) bool {
 			return r.TimedOut && len(r.Stdout) == 1000 && len(r.Stderr) == 1000 && r.Dropped > 1<<20
 		}},
@@ -96,7 +96,7 @@ func TestScratchIsBounded(t *testing.T) {
 		w := newWorld(t)
 		r := m.run(t, Command{
 			Path: w.tree + "/bin/rocminfo", Args: []string{"fill", "."}, ReadOnly: []string{w.tree}, Scratch: w.scratch,
-			ScratchSize: 100 << 20, Timeout: 20 * time.Second,
+			ScratchSize: 24 << 20, Timeout: 20 * time.Second,
 		}, hooks{})
 		if r.Exceeded != "scratch" {
 			t.Errorf("a scratch directory of the host's: %+v %s", r, r.Stdout)
@@ -112,7 +112,7 @@ func TestScratchIsBounded(t *testing.T) {
 				t.Errorf("%s: %+v %s", dir, r, got)
 			}
 		}
-		r = m.run(t, Command{Path: w.tree + "/bin/rocminfo", Args: []string{"shm"}, ReadOnly: []string{w.tree}, Memory: 100 << 20, Timeout: 10 * time.Second}, hooks{})
+		r = m.run(t, Command{Path: w.tree + "/bin/rocminfo", Args: []string{"shm"}, ReadOnly: []string{w.tree}, Memory: 32 << 20, Timeout: 10 * time.Second}, hooks{})
 		if r.Exceeded != "memory" {
 			t.Errorf("files in memory: %+v %s", r, r.Stdout)
 		}

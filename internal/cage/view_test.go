@@ -91,7 +91,7 @@ func TestProgramsWork(t *testing.T) {
 			`read line </proc/self/maps && test -n "$line" && test "$(readlink /proc/self/exe)" != ""`,
 			`echo x | (cat | cat) | grep x >/dev/null 2>&1`,
 			`printf 'int f(){return 1;}' | clang-16 -x c -O2 -shared -fPIC -fuse-ld=lld -o f.so - && test -x f.so`,
-			`printf '#include <cstdio>\n#include <thread>\nint main(){std::thread([]{std::puts("ran");}).join();}' >t.cc && clang++-16 -fuse-ld=lld t.cc -o t -pthread && ./t | grep ran`,
+			`printf '#include <stdio.h>\n#include <pthread.h>\nvoid*f(void*p){puts("ran");return p;}int main(void){pthread_t t;pthread_create(&t,0,f,0);pthread_join(t,0);}' >t.c && clang-16 -fuse-ld=lld t.c -o t -pthread && ./t | grep ran`,
 		} {
 			m.sh(t, Command{Scratch: w.scratch}, script)
 		}
