@@ -65,9 +65,9 @@ type Options struct {
 type run struct {
 	o        Options
 	tree     *tree
-	work     string // holds what follows; gone afterwards
-	decoy    string // the other ROCm
-	scratch  int    // scratch directories made
+	work     string   // holds what follows; gone afterwards
+	decoy    string   // the other ROCm
+	scratch  []string // the scratch directories in it
 	report   *Report
 	serves   []string // the targets that the tree is for
 	targets  []string // those of them that are compiled for
@@ -93,7 +93,7 @@ func Run(ctx context.Context, dir string, o Options) (rep *Report, err error) {
 	if r.work, err = os.MkdirTemp(o.WorkDir, "rocm-nightly-smoke-"); err != nil {
 		return nil, fmt.Errorf("smoke %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, removeAll(r.work)) }()
+	defer func() { err = errors.Join(err, r.remove()) }()
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("smoke %s: %w", dir, err)
 	}
@@ -237,11 +237,12 @@ type job struct {
 
 // job makes a scratch directory with the sources of these names in it.
 func (r *run) job(env []string, names ...string) (*job, error) {
-	r.scratch++
-	j := &job{dir: filepath.Join(r.work, fmt.Sprintf("scratch-%d", r.scratch)), env: env}
-	if err := os.Mkdir(j.dir, 0o700); err != nil {
+	dir, err := cage.MakeScratch(r.work)
+	if err != nil {
 		return nil, err
 	}
+	r.scratch = append(r.scratch, dir)
+	j := &job{dir: dir, env: env}
 	for _, name := range names {
 		b, err := sources.ReadFile("src/" + name)
 		if err != nil {
@@ -294,36 +295,12 @@ func brokenOwn(err error) verdict {
 	return broken(err)
 }
 
-// removeAll removes a scratch directory, in which a program may have made
-// directories that nobody may write to.
-func removeAll(dir string) error {
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
+// remove removes the work directory and the scratch directories in it, whatever
+// a program has left there.
+func (r *run) remove() error {
+	var errs []error
+	for _, dir := range r.scratch {
+		errs = append(errs, cage.RemoveScratch(dir))
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	openDirs(root, ".", 0)
-	return os.RemoveAll(dir)
-}
-
-// openDirs makes directories writable, so that they can be removed. It follows
-// no link.
-func openDirs(root *os.Root, dir string, depth int) {
-	const deepest = 200
-	fi, err := root.Lstat(dir)
-	if err != nil || !fi.IsDir() || depth > deepest || root.Chmod(dir, 0o700) != nil {
-		return
-	}
-	f, err := root.Open(dir)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1) // what cannot be read cannot be removed either
-	for _, name := range names {
-		openDirs(root, dir+"/"+name, depth+1)
-	}
+	return errors.Join(append(errs, os.RemoveAll(r.work))...)
 }
