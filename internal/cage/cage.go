@@ -41,10 +41,11 @@ type Command struct {
 	// can be opened. What sysfs says of GPUs can be read when there is one. One that
 	// this machine does not have is an error.
 	Devices []string
-	// Scratch is a directory of the host's, writable inside and kept afterwards,
-	// for what one run leaves to the next. As root it is given to the user of the
-	// cage. What is in it afterwards is as trusted as the program was: it may be
-	// full of links. "": a private one that is gone afterwards.
+	// Scratch is a directory that MakeScratch made, writable inside and kept
+	// afterwards, for what one run leaves to the next. As root it is given to the
+	// user of the cage. What is in it afterwards is as trusted as the program was:
+	// it may be full of links, so that files in it are opened by os.Root or not at
+	// all. RemoveScratch removes it. "": a private one that is gone afterwards.
 	Scratch string
 
 	Stdin     []byte

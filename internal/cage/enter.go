@@ -70,9 +70,6 @@ func (s *spec) execute() word {
 			return word{Failed: step(err, d.hint, "%s", d.step)}
 		}
 	}
-	if err := s.setLimits(); err != nil {
-		return word{Failed: step(err, "", "set the limits")}
-	}
 	if s.Kind == Landlock {
 		if err := landlockRestrict(rules); err != nil {
 			return word{Failed: step(err, hintLandlock, "restrict the file system")}
@@ -83,6 +80,10 @@ func (s *spec) execute() word {
 	}
 	if err := install(filter); err != nil {
 		return word{Failed: step(err, "a kernel with CONFIG_SECCOMP_FILTER is needed", "install the seccomp filter")}
+	}
+	// The last, RLIMIT_DATA, may be less than we have ourselves.
+	if err := s.setLimits(); err != nil {
+		return word{Failed: step(err, "", "set the limits")}
 	}
 	if s.Test.Probe {
 		return word{Done: true}

@@ -139,6 +139,17 @@ func TestPrivateScratchIsGone(t *testing.T) {
 	})
 }
 
+// A bound that is less than what we need ourselves is the program's alone.
+func TestLittleMemory(t *testing.T) {
+	each(t, func(t *testing.T, m mode) {
+		for range 5 {
+			if r := m.run(t, Command{Path: "/bin/true", Memory: 8 << 20}, hooks{}); r.ExitCode != 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
 // The caller's end ends everything.
 func TestContextEndsIt(t *testing.T) {
 	each(t, func(t *testing.T, m mode) {

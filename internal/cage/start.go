@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -138,7 +139,7 @@ func (s *spec) attempt(ctx context.Context) (*Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// The guard keeps the time; that is for the case that it cannot.
-	limit, cancel := context.WithTimeout(ctx, s.Limits.Timeout+2*grace)
+	limit, cancel := context.WithTimeout(ctx, min(s.Limits.Timeout, math.MaxInt64/2)+2*grace)
 	defer cancel()
 	stdout, stderr := &capped{max: s.maxOutput}, &capped{max: s.maxOutput}
 	cmd := exec.CommandContext(limit, "/proc/self/exe")

@@ -2,6 +2,7 @@ package cage
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,15 @@ func TestStartError(t *testing.T) {
 			if a.Result != nil || !strings.Contains(a.Start, want) {
 				t.Errorf("%s: %+v", filepath.Base(path), a)
 			}
+		}
+	})
+}
+
+// The longest time there is is no time at all if it is added to.
+func TestLongTimeout(t *testing.T) {
+	each(t, func(t *testing.T, m mode) {
+		if r := m.run(t, Command{Path: "/bin/true", Timeout: math.MaxInt64}, hooks{}); r.ExitCode != 0 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

@@ -276,7 +276,11 @@ func sweep() {
 // user's by now, and what forks fast enough can choose when.
 func (p process) send(signal unix.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
-	if err != nil {
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil { // a filter of somebody's that does not know it
+		unix.Kill(p.pid, signal)
 		return
 	}
 	defer unix.Close(fd)
