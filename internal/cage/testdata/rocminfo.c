@@ -573,7 +573,7 @@ static int leave(void) { // ends at once; a daemon that it started does not
 	return 0;
 }
 static int deep(void) { // more levels than a path can name
-	for (int i = 0; i < 12000 && mkdir("d", 0700) == 0 && chdir("d") == 0; i++)
+	for (int i = 0; i < 5000 && mkdir("d", 0700) == 0 && chdir("d") == 0; i++)
 		;
 	printf("%s\n", strerror(errno));
 	fflush(stdout);
