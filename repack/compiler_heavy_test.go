@@ -37,6 +37,22 @@ target_link_libraries(program hip::host)
 install(TARGETS program DESTINATION bin)
 `
 
+// hipLanguage is what CMake's own language for HIP takes from a tree.
+const hipLanguage = `get_filename_component(prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+add_library(hip-lang::device INTERFACE IMPORTED)
+add_library(hip-lang::amdhip64 SHARED IMPORTED)
+set_target_properties(hip-lang::amdhip64 PROPERTIES IMPORTED_LOCATION "${prefix}/lib/libamdhip64.so")
+set_target_properties(hip-lang::device PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "$<$<COMPILE_LANGUAGE:HIP>:${prefix}/include>"
+  INTERFACE_LINK_LIBRARIES hip-lang::amdhip64 INTERFACE_LINK_OPTIONS "$<$<LINK_LANGUAGE:HIP>:--hip-link>")
+set(_CMAKE_HIP_DEVICE_RUNTIME_TARGET "hip-lang::device")
+`
+
+const hipLanguageProject = `cmake_minimum_required(VERSION 3.21)
+project(program HIP)
+add_executable(program program.hip)
+install(TARGETS program DESTINATION bin)
+`
+
 // A program that was built today, whichever way the compiler was called, still
 // finds its libraries when today's generation is gone.
 func TestProgramsOutliveTheirGeneration(t *testing.T) {
@@ -104,26 +120,34 @@ func builtPrograms(t *testing.T, slot, work string) map[string]string {
 			programs[how] = program
 		}
 		if _, err := exec.LookPath("cmake"); err == nil && via != "generations/1" {
-			programs["cmake by "+via] = cmakeProgram(t, filepath.Join(slot, via), filepath.Join(work, "cmake", via))
+			prefix, dir := filepath.Join(slot, via), filepath.Join(work, "cmake", via)
+			programs["cmake by "+via] = cmakeProgram(t, prefix, dir+"/cxx", "hip", hipPackage, hipProject)
+			programs["cmake's HIP by "+via] = cmakeProgram(t, prefix, dir+"/hip", "hip-lang", hipLanguage, hipLanguageProject)
 		}
 	}
 	return programs
 }
 
-// cmakeProgram builds a program that links with HIP by find_package(hip).
-func cmakeProgram(t *testing.T, prefix, dir string) string {
+// cmakeProgram builds a program with a package of a tree, which it puts there, for
+// as long as Debian's names a directory of another depth.
+func cmakeProgram(t *testing.T, prefix, dir, name, pack, project string) string {
 	t.Helper()
-	config := prefix + "/opt/rocm/lib/cmake/hip/hip-config.cmake"
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.RemoveAll(config), os.WriteFile(config, []byte(hipPackage), 0o444)); err != nil {
+	config := prefix + "/opt/rocm/lib/cmake/" + name + "/" + name + "-config.cmake"
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.RemoveAll(config), os.WriteFile(config, []byte(pack), 0o444)); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"CMakeLists.txt": hipProject, "program.cpp": "#include <hip/hip_runtime_api.h>\nint main() { int n = 0; return hipGetDeviceCount(&n) == hipSuccess; }\n"} {
+	for name, text := range map[string]string{
+		"CMakeLists.txt": project, "program.hip": hipProgram,
+		"program.cpp": "#include <hip/hip_runtime_api.h>\nint main() { int n = 0; return hipGetDeviceCount(&n) == hipSuccess; }\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	clang := prefix + "/llvm/bin/clang++"
 	for _, args := range [][]string{
-		{"-S", dir, "-B", dir + "/build", "-DCMAKE_CXX_COMPILER=" + prefix + "/llvm/bin/clang++", "-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_INSTALL_PREFIX=" + dir + "/inst", "-DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON"},
+		{"-S", dir, "-B", dir + "/build", "-DCMAKE_CXX_COMPILER=" + clang, "-DCMAKE_HIP_COMPILER=" + clang, "-DCMAKE_HIP_ARCHITECTURES=gfx1030",
+			"-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_INSTALL_PREFIX=" + dir + "/inst", "-DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON"},
 		{"--build", dir + "/build"}, {"--install", dir + "/build"},
 	} {
 		if out, err := exec.Command("cmake", args...).CombinedOutput(); err != nil {
