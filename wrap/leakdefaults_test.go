@@ -37,6 +37,9 @@ func TestLeakedDefaults(t *testing.T) {
 		{"libtool of a stage unknown", "lib/liba.la", "dependency_libs=' -L/__w/build/lib /__w/build/lib/libb.la'\n", ""},
 		{"shell", "bin/x", sh + "ROCM_PATH=${ROCM_PATH:-/opt/rocm}\n", sh + "ROCM_PATH=\"${ROCM_PATH:-" + shellTree + "}\"\n"},
 		{"shell, quoted and exported", "bin/x", sh + "\texport BIN=\"${ROCM_HOME-/opt/rocm-7.2/bin}\" \n", sh + "\texport BIN=\"${ROCM_HOME-" + shellTree + "/bin}\" \n"},
+		{"shell, quoted within", "bin/x", sh + "ROCM_PATH=${ROCM_PATH:-\"/opt/rocm\"}\n: ${HIP_PATH:='/opt/rocm'}\n",
+			sh + "ROCM_PATH=\"${ROCM_PATH:-" + shellTree + "}\"\n: \"${HIP_PATH:=" + shellTree + "}\"\n"},
+		{"shell, quoted twice", "bin/x", sh + "A=\"${ROCM_PATH:-\"/opt/rocm\"}\"\nA=${ROCM_PATH:-\"/opt/rocm'}\nA=${ROCM_PATH:-\"/opt/rocm/hip\"}\n", ""},
 		{"shell, by assignment", "libexec/a/x.sh", sh + ": ${HIP_PATH:=/opt/rocm/}\nROCM_DIR=/opt/rocm\n",
 			sh + ": \"${HIP_PATH:=" + strings.ReplaceAll(shellTree, "/..", "/../..") + "/}\"\nROCM_DIR=\"" + strings.ReplaceAll(shellTree, "/..", "/../..") + "\"\n"},
 		{"shell, other words", "bin/x", sh + "A=/opt/rocm\nROCM_PATH='/opt/rocm'\nROCM_PATH=/opt/rocm ./x\necho ${ROCM_PATH:-/opt/rocm}\n# ROCM_PATH=/opt/rocm\nROCM_PATH=${ROCM_PATH:-/opt/rocm\nROCM_PATH=\"/opt/rocm\nROCM_PATH=/opt/rocm/hip\n", ""},
@@ -81,7 +84,7 @@ func TestLeakRulesAreIdempotent(t *testing.T) {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{
 		"#!/bin/sh", "#!/usr/bin/perl", "#!/usr/bin/env python3", "prefix=/opt/rocm", "prefix=/__w/a/stage/lib", "libdir=/opt/rocm/lib",
 		"set(A /opt/rocm)", "set(A \"/__w/b/stage/lib\")", "  IMPORTED_LOCATION \"/opt/rocm/lib/x;/__w/s/stage/include\"", "function(f)", "endfunction()",
-		"dependency_libs=' -L/__w/s/stage/lib -R/__w/x /__w/s/stage/lib/libq.la -lx'", "ROCM_PATH=${ROCM_PATH:-/opt/rocm}", ": ${ROCM_PATH:=/opt/rocm/lib}",
+		"dependency_libs=' -L/__w/s/stage/lib -R/__w/x /__w/s/stage/lib/libq.la -lx'", "ROCM_PATH=${ROCM_PATH:-/opt/rocm}", "A=${ROCM_PATH:-'/opt/rocm'}", ": ${ROCM_PATH:=/opt/rocm/lib}",
 		"x = os.getenv('ROCM_PATH', '/opt/rocm')", "$x = $ENV{ROCM_PATH} || '/opt/rocm';", "-L/opt/rocm/lib,/therock/stage/lib", "\"\"\"", "=pod", "# /opt/rocm", "",
 	}), 0, 8)
 	name := rapid.SampledFrom([]string{"bin/x", "lib/x.la", "lib/pkgconfig/x.pc", "lib/cmake/x.cmake", "bin/x-config", "lib/llvm/bin/x.cfg", "a/b/c.py", "bin/x.pm", "x.sh"})
@@ -104,6 +107,7 @@ func TestRewrittenDefaultsWork(t *testing.T) {
 	for _, tt := range []struct{ tool, pkg, name, text, want string }{
 		{"sh", "dash", "bin/a", "#!/bin/sh\nexport ROCM_PATH=${ROCM_PATH:-/opt/rocm}\n: ${HIP_PATH:=/opt/rocm/lib}\necho \"$ROCM_PATH $HIP_PATH\"\n", "BASE BASE/lib\n"},
 		{"sh", "dash", "libexec/x/deep/a", "#!/bin/sh\nROCM_PATH=/opt/rocm\necho \"$ROCM_PATH\"\n", "BASE\n"},
+		{"sh", "dash", "bin/q", "#!/bin/sh\nROCM_PATH=${ROCM_PATH:-\"/opt/rocm\"}\necho \"$ROCM_PATH\"\n", "BASE\n"},
 		{"bash", "bash", "bin/b", "#!/bin/bash\nset -eu\nX=\"${ROCM_DIR:-/opt/rocm/bin}\"\necho \"$X\"\n", "BASE/bin\n"},
 		{"python3", "python3-minimal", "bin/c", "#!/usr/bin/env python3\nimport os\nprint(os.environ.get(\"ROCM_PATH\", \"/opt/rocm\"))\nprint(os.getenv('ROCM_PATH', '/opt/rocm/lib'))\n", "BASE\nBASE/lib\n"},
 		{"perl", "perl-base", "bin/d", "#!/usr/bin/perl\nuse strict; use warnings; my $p;\n$p=$ENV{'ROCM_PATH'} // \"/opt/rocm\";\nprint \"$p\\n\";\n", "BASE\n"},

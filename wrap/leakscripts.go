@@ -27,6 +27,10 @@ func within(tree, rel string) string {
 // ROCM_PATH=/opt/rocm.
 var shellDefault = regexp.MustCompile(`^(\s*(?:(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*="?\$\{` + rootNames + `:?-|:\s+"?\$\{` + rootNames + `:?=|(?:export\s+)?` + rootNames + `="?))(` + installed + `)(\}?"?\s*)$`)
 
+// innerQuotes matches such a line whose default is quoted by itself, as in
+// A=${ROCM_PATH:-"/opt/rocm"}. What it says without these quotes is the same.
+var innerQuotes = regexp.MustCompile(`^(\s*(?::\s+|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=)\$\{` + rootNames + `:?[-=])(?:"(` + installed + `)"|'(` + installed + `)')(\}\s*)$`)
+
 // quotedWord matches such a line with its value, which is to be quoted: what
 // comes into it may hold blanks.
 var quotedWord = regexp.MustCompile(`^(\s*(?::\s+|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=))"?(.*?)"?(\s*)$`)
@@ -50,6 +54,7 @@ func shellDefaultLines(file string, lines []string, r *leak) []string {
 			single += strings.Count(line, "'")
 			double += strings.Count(line, `"`) - strings.Count(line, `\"`)
 		}
+		line := innerQuotes.ReplaceAllString(line, "${1}${2}${3}${4}")
 		m := r.found.FindStringSubmatch(line)
 		if m == nil || open || strings.Contains(m[1], "{") != strings.Contains(m[3], "}") || strings.Contains(m[1], `"`) != strings.Contains(m[3], `"`) {
 			continue

@@ -92,7 +92,8 @@ func (s *Scripts) Edit(path string, mode fs.FileMode, data []byte) (out []byte, 
 	return out, rules, nil
 }
 
-// interpreter applies the interpreter rule: nothing after the first line changes.
+// interpreter applies the interpreter rule: nothing after the first line changes,
+// but where sh is to start another one from the second.
 func (s *Scripts) interpreter(path string, mode fs.FileMode, data []byte) ([]byte, bool) {
 	old, whole, ok := parseShebang(data)
 	if !ok {
@@ -117,11 +118,15 @@ func (s *Scripts) interpreter(path string, mode fs.FileMode, data []byte) ([]byt
 	if mode&0o111 != 0 && strings.Contains(line.tail, "\r") {
 		s.report(path, old, "a carriage return ends the first line, and the kernel takes it as part of the name")
 	}
-	if line == old {
+	end := len(old.String())
+	rest, interp, reason := s.trampolineTo(old, data[end:])
+	if reason != "" {
+		s.report(path, shebang{interp: interp}, reason)
+	}
+	if line == old && bytes.Equal(rest, data[end:]) {
 		return data, false
 	}
-	end := len(old.String())
-	return append([]byte(line.String()), data[end:]...), true
+	return append([]byte(line.String()), rest...), true
 }
 
 func (s *Scripts) report(path string, old shebang, reason string) {

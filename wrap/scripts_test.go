@@ -153,7 +153,7 @@ func FuzzEdit(f *testing.F) {
 		"dependency_libs=' -L/__w/b/stage/lib /opt/rocm/lib/libq.la -R/__w/x -lx'", "#!/bin/sh\n: ${ROCM_PATH:=/opt/rocm}\nA=\"${HIP_PATH-/opt/rocm/lib}\"",
 		"#!/usr/bin/env python3\nos.getenv('ROCM_PATH', '/opt/rocm/lib')", "#!/usr/bin/perl\n$x = $ENV{ROCM_PATH} || \"/opt/rocm\";\n=pod\n",
 		"set(X /opt/rocm)\n IMPORTED_LOCATION \"/opt/rocm/lib;/opt/rocm\"\n", "# rocm-nightly, added:\n-L/opt/rocm\n# rocm-nightly: end\n",
-		"set(X \"/__w/b/stage/lib\")\nfunction(f)\n", "--rocm-path=/opt/rocm-7.1/\n",
+		tramp("/opt/python/bin/python3"), "set(X \"/__w/b/stage/lib\")\nfunction(f)\n", "--rocm-path=/opt/rocm-7.1/\n",
 	} {
 		f.Add(in, true)
 		f.Add(in, false)
@@ -182,7 +182,7 @@ func FuzzEdit(f *testing.F) {
 			}
 			_, before, _ := strings.Cut(in, "\n")
 			_, after, _ := strings.Cut(string(out), "\n")
-			if before != after {
+			if before != after && !trampoline.MatchString("\n"+before) {
 				t.Fatalf("the rest changed: %q to %q", in, out)
 			}
 			if line, _ := firstLine(out); len(rules) > 0 && len(strings.TrimRight(line, " \t\r")) > maxShebang {
