@@ -136,13 +136,15 @@ esac
 
 // cacheText keys the code-object cache by release: objects that another version
 // left there fail to link, or link wrongly. The user's own choice, an empty one
-// included, stays.
+// included, stays; that of another release's wrapper, or of exec, is none.
 func cacheText(o Options) string {
 	key := cacheKey(o)
 	if key == "" {
 		return ""
 	}
-	return strings.ReplaceAll(`if [ -z "${AMD_COMGR_CACHE_DIR+set}" ]; then
+	return strings.ReplaceAll(`case ${AMD_COMGR_CACHE_DIR-/rocm-nightly/comgr-} in
+*/rocm-nightly/comgr-*)
+	unset AMD_COMGR_CACHE_DIR
 	case ${XDG_CACHE_HOME-} in
 	/*) export AMD_COMGR_CACHE_DIR="$XDG_CACHE_HOME/rocm-nightly/comgr-@key@" ;;
 	*)
@@ -151,7 +153,8 @@ func cacheText(o Options) string {
 		fi
 		;;
 	esac
-fi
+	;;
+esac
 `, "@key@", key)
 }
 

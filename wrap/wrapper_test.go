@@ -43,6 +43,9 @@ var wrapperCases = []wrapperCase{
 		want: []string{"cache=/c/rocm-nightly/comgr-10.2.0a20260930-" + strings.Repeat("a", 12)}},
 	{name: "no HOME on disk", call: "PREFIX/bin/probe", env: []string{"HOME=/nonexistent"}, want: []string{"cache=unset"}},
 	{name: "the user's cache", call: "PREFIX/bin/probe", env: []string{"HOME=BASE", "AMD_COMGR_CACHE_DIR=/mine"}, want: []string{"cache=/mine"}},
+	{name: "another release's cache", call: "PREFIX/bin/probe", env: []string{"HOME=BASE", "AMD_COMGR_CACHE_DIR=/c/rocm-nightly/comgr-7.9"},
+		want: []string{"cache=BASE/.cache/rocm-nightly/comgr-10.2.0a20260930-" + strings.Repeat("a", 12)}},
+	{name: "another release's cache, and no HOME", call: "PREFIX/bin/probe", env: []string{"AMD_COMGR_CACHE_DIR=/c/rocm-nightly/comgr-7.9"}, want: []string{"cache=unset"}},
 	{name: "the user's empty cache", call: "PREFIX/bin/probe", env: []string{"HOME=BASE", "AMD_COMGR_CACHE_DIR="}, want: []string{"cache="}},
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -53,34 +54,48 @@ CMD is looked up in the new PATH; exit status 127 says that it was not found,
 			if err != nil {
 				return err
 			}
-			return a.execute(args[n:], e.Enter(withCache(a.environ(), e)))
+			env := withoutCache(a.environ())
+			return a.execute(args[n:], withCache(e, env).Enter(env))
 		},
 	}
 	o.whose(c)
 	return c
 }
 
-// withCache keys the compiler's cache by the release, as the wrappers do, unless
-// the user has chosen one. The environment for shells has no such variable: a
-// shell outlives the release.
-func withCache(env []string, e *environ.Environment) []string {
+// cacheName is the variable that says where the compiler keeps its cache.
+const cacheName = "AMD_COMGR_CACHE_DIR"
+
+// withoutCache takes out the cache of a release: a wrapper has chosen it, or an
+// exec outside of this one, and not the user.
+func withoutCache(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		dir, ok := strings.CutPrefix(kv, cacheName+"=")
+		return ok && strings.Contains(dir, "/rocm-nightly/comgr-")
+	})
+}
+
+// withCache keys the compiler's cache by the release, as the wrappers do. The
+// environment for shells has no such variable: a shell outlives the release.
+func withCache(e *environ.Environment, env []string) *environ.Environment {
+	if e.Cache == "" || strings.ContainsAny(e.Cache, "/") {
+		return e
+	}
 	own := map[string]string{}
 	for _, kv := range env {
 		if name, value, ok := strings.Cut(kv, "="); ok {
 			own[name] = value
 		}
 	}
-	if _, chosen := own["AMD_COMGR_CACHE_DIR"]; chosen || e.Cache == "" || strings.ContainsAny(e.Cache, "/") {
-		return env
-	}
 	base := own["XDG_CACHE_HOME"]
 	if !filepath.IsAbs(base) {
 		if !filepath.IsAbs(own["HOME"]) {
-			return env
+			return e
 		}
 		base = filepath.Join(own["HOME"], ".cache")
 	}
-	return append(env[:len(env):len(env)], "AMD_COMGR_CACHE_DIR="+filepath.Join(base, "rocm-nightly", "comgr-"+e.Cache))
+	keyed := *e
+	keyed.Set = append(slices.Clone(e.Set), environ.Variable{Name: cacheName, Value: filepath.Join(base, "rocm-nightly", "comgr-"+e.Cache)})
+	return &keyed
 }
 
 // execute becomes the command. It returns only if that cannot be.
