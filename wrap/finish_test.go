@@ -34,10 +34,10 @@ func TestFinish(t *testing.T) {
 	want := map[string]string{
 		"opt/rocm/amdgcn": "lib/llvm/amdgcn", "opt/rocm/llvm": "lib/llvm",
 		"amdgcn": "opt/rocm/amdgcn", "llvm": "opt/rocm/llvm",
-		"bin": "dir", "bin/probe": "0555", "bin/rocminfo": "0555", "bin/again": "0555", "bin/" + oddName: "0555",
+		"bin": "dir", "bin/probe": "0555", "bin/rocminfo": "0555", "bin/again": "0555", "bin/smi": "0555", "bin/" + oddName: "0555",
 		"bin/notes.txt": "../opt/rocm/bin/notes.txt", "bin/data": "../opt/rocm/bin/data", "bin/plugin.so": "../opt/rocm/bin/plugin.so",
 		"bin/MIOpen": "../opt/rocm/bin/MIOpen", "bin/amdclang": "../opt/rocm/bin/amdclang", "bin/dead": "../opt/rocm/bin/dead",
-		"lib": "opt/rocm/lib", "lib64": "opt/rocm/lib64", "include": "opt/rocm/include", ".info": "opt/rocm/.info",
+		"lib": "opt/rocm/lib", "lib64": "opt/rocm/lib64", "include": "opt/rocm/include", "libexec": "opt/rocm/libexec", ".info": "opt/rocm/.info",
 		".kpack": "opt/rocm/.kpack", "LICENSE": "opt/rocm/LICENSE",
 		"share": "dir", "share/doc": "../opt/rocm/share/doc", "share/man": "../opt/rocm/share/man",
 		"share/licenses": "dir", "share/licenses/rocm": "../../opt/rocm/share/licenses/rocm", "share/licenses/rocm-nightly": "dir",

@@ -40,6 +40,7 @@ func newPrefix(t testing.TB, name string) (string, []manifest.File) {
 		file("bin/probe", 0o755), file("bin/"+oddName, 0o755), file("bin/notes.txt", 0o644), file("bin/data", 0o755),
 		exe("bin/rocminfo", ""), lib("bin/plugin.so", ""), file("bin/MIOpen/CTest.cmake", 0o644),
 		sym("bin/again", "probe"), sym("bin/amdclang", "../lib/llvm/bin/clang-22"), sym("bin/dead", "nothing"),
+		file("libexec/smi/probe", 0o755), sym("bin/smi", "../libexec/smi/probe"),
 		exe("lib/llvm/bin/clang-22", ""), sym("lib/llvm/bin/clang++", "clang-22"), file("lib/llvm/amdgcn/bitcode/ocml.bc", 0o644),
 		lib("lib/opencl/libamdocl64.so", ""), file("lib/pkgconfig/hip.pc", 0o644), file("include/hip.h", 0o644),
 		sym("lib64", "lib"), file(".info/version", 0o644), file(".kpack/blas_lib_gfx1151.kpack", 0o644),

@@ -9,8 +9,7 @@ import (
 
 // binaries fills bin/: a wrapper for each program of the tree's bin/, and a
 // relative link for everything else that is in it, because programs look for
-// their neighbours. Links out of bin/ stay links: the compiler drivers find
-// their configuration by the directory and the name they are called by.
+// their neighbours.
 func (l *layout) binaries(o Options, script func(treePath string) (bool, error)) error {
 	l.dir("bin")
 	bin, ok := l.tree.resolveDir("", "bin")
@@ -35,12 +34,19 @@ func (l *layout) binaries(o Options, script func(treePath string) (bool, error))
 // library. A program may have .so elsewhere in its name, as tool.sort has.
 var libraryName = regexp.MustCompile(`\.so(\.[0-9]+)*$`)
 
+// ofCompiler reports whether a file is one of the compiler's. Links to those stay
+// links: the drivers find their configuration by the directory and the name that
+// they are called by.
+func ofCompiler(real string) bool {
+	return strings.HasPrefix(real, "lib/llvm/") || strings.HasPrefix(real, "llvm/")
+}
+
 // isProgram reports whether an entry of bin/ is to be wrapped: an executable
-// regular file of it, or another name of one, that is a script or an x86-64
-// program.
+// regular file, wherever in the tree a link leads to it, that is a script or an
+// x86-64 program, but for the compiler's.
 func (l *layout) isProgram(bin, name string, script func(string) (bool, error)) (bool, error) {
 	real, ok := l.tree.resolve(bin, name)
-	if !ok || parent(real) != bin {
+	if !ok || ofCompiler(real) {
 		return false, nil
 	}
 	f := l.tree.file(real)

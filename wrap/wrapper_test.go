@@ -26,6 +26,7 @@ var wrapperCases = []wrapperCase{
 		want: []string{"self=ROOT/bin/probe", "rocm=ROOT", "hip=ROOT", "llvm=unset", "cache=unset"}},
 	{name: "odd name", call: "PREFIX/bin/" + oddName, want: []string{"self=ROOT/bin/" + oddName}},
 	{name: "other name of a program", call: "PREFIX/bin/again", want: []string{"self=ROOT/bin/again"}},
+	{name: "link to a program elsewhere in the tree", call: "PREFIX/bin/smi", env: []string{"ROCM_PATH=/x"}, want: []string{"self=ROOT/bin/smi", "rocm=ROOT"}},
 	{name: "relative", call: "../bin/probe", dir: "PREFIX/share", want: []string{"rocm=ROOT", "cwd=PREFIX/share"}},
 	{name: "CDPATH", call: "bin/probe", dir: "PREFIX", env: []string{"CDPATH=/usr:/"}, want: []string{"rocm=ROOT"}},
 	{name: "through PATH", call: "probe", dir: "/", env: []string{"PATH=PREFIX/bin:/bin:/usr/bin"}, want: []string{"rocm=ROOT", "cwd=/"}},
