@@ -70,7 +70,7 @@ var leaks = []*leak{
 	{
 		name:    "leaked-path-config-script",
 		globs:   []string{"bin/*-config", "lib/llvm/bin/*-config", "lib/rocm_sysdeps/bin/*-config"},
-		found:   regexp.MustCompile(`^(prefix="?)(` + builder + `|` + installed + `)("?\s*)$`),
+		found:   regexp.MustCompile(`^(prefix=["']?)(` + builder + `|` + installed + `)(["']?\s*)$`),
 		skip:    hashComment,
 		replace: configScriptLines,
 	},

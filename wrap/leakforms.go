@@ -118,7 +118,7 @@ func configScriptLines(file string, lines []string, r *leak) []string {
 				return lines
 			}
 			prefix = leaked
-			out[i] = "prefix=" + selfPrefix + strings.TrimPrefix(m[3], `"`)
+			out[i] = "prefix=" + selfPrefix + strings.TrimLeft(m[3], `"'`)
 		} else if prefix != "" && !r.skip.MatchString(line) {
 			out[i] = configScriptRest(line, prefix)
 		}
@@ -130,9 +130,13 @@ func configScriptLines(file string, lines []string, r *leak) []string {
 // shell expands a variable, of which nothing else is to be expanded.
 var shellAssignment = regexp.MustCompile("^([A-Za-z_][A-Za-z0-9_]*=\"?)(/[^'`$ ;#\\\\]*)$")
 
+// singleQuoted is an assignment in which nothing is expanded, and in double quotes
+// nothing would be either.
+var singleQuoted = regexp.MustCompile("^([A-Za-z_][A-Za-z0-9_]*=)'(/[^'\"`$\\\\]*)'(\\s*)$")
+
 // configScriptRest puts ${prefix} for the old prefix in an assignment.
 func configScriptRest(line, prefix string) string {
-	m := shellAssignment.FindStringSubmatch(line)
+	m := shellAssignment.FindStringSubmatch(singleQuoted.ReplaceAllString(line, `${1}"${2}"${3}`))
 	if m == nil {
 		return line
 	}
