@@ -46,7 +46,7 @@ func ofCompiler(real string) bool {
 // x86-64 program, but for the compiler's.
 func (l *layout) isProgram(bin, name string, script func(string) (bool, error)) (bool, error) {
 	real, ok := l.tree.resolve(bin, name)
-	if !ok || ofCompiler(real) {
+	if !ok || parent(real) != bin && ofCompiler(real) {
 		return false, nil
 	}
 	f := l.tree.file(real)
