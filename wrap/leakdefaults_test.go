@@ -39,10 +39,12 @@ func TestLeakedDefaults(t *testing.T) {
 		{"shell, quoted and exported", "bin/x", sh + "\texport BIN=\"${ROCM_HOME-/opt/rocm-7.2/bin}\" \n", sh + "\texport BIN=\"${ROCM_HOME-" + shellTree + "/bin}\" \n"},
 		{"shell, quoted within", "bin/x", sh + "ROCM_PATH=${ROCM_PATH:-\"/opt/rocm\"}\n: ${HIP_PATH:='/opt/rocm'}\n",
 			sh + "ROCM_PATH=\"${ROCM_PATH:-" + shellTree + "}\"\n: \"${HIP_PATH:=" + shellTree + "}\"\n"},
+		{"shell, other assignments", "bin/x", sh + "ROCM_PATH='/opt/rocm'\nf() {\n\tlocal r=${ROCM_PATH:-/opt/rocm}\n}\nreadonly HIP_PATH=/opt/rocm\n",
+			sh + "ROCM_PATH=\"" + shellTree + "\"\nf() {\n\tlocal r=\"${ROCM_PATH:-" + shellTree + "}\"\n}\nreadonly HIP_PATH=\"" + shellTree + "\"\n"},
 		{"shell, quoted twice", "bin/x", sh + "A=\"${ROCM_PATH:-\"/opt/rocm\"}\"\nA=${ROCM_PATH:-\"/opt/rocm'}\nA=${ROCM_PATH:-\"/opt/rocm/hip\"}\n", ""},
 		{"shell, by assignment", "libexec/a/x.sh", sh + ": ${HIP_PATH:=/opt/rocm/}\nROCM_DIR=/opt/rocm\n",
 			sh + ": \"${HIP_PATH:=" + strings.ReplaceAll(shellTree, "/..", "/../..") + "/}\"\nROCM_DIR=\"" + strings.ReplaceAll(shellTree, "/..", "/../..") + "\"\n"},
-		{"shell, other words", "bin/x", sh + "A=/opt/rocm\nROCM_PATH='/opt/rocm'\nROCM_PATH=/opt/rocm ./x\necho ${ROCM_PATH:-/opt/rocm}\n# ROCM_PATH=/opt/rocm\nROCM_PATH=${ROCM_PATH:-/opt/rocm\nROCM_PATH=\"/opt/rocm\nROCM_PATH=/opt/rocm/hip\n", ""},
+		{"shell, other words", "bin/x", sh + "A=/opt/rocm\nROCM_PATH='/opt/rocm'}\nROCM_PATH=/opt/rocm ./x\necho ${ROCM_PATH:-/opt/rocm}\n# ROCM_PATH=/opt/rocm\nROCM_PATH=${ROCM_PATH:-/opt/rocm\nROCM_PATH=\"/opt/rocm\nROCM_PATH=/opt/rocm/hip\n", ""},
 		{"shell with a here-document", "bin/x", sh + "cat <<E\nROCM_PATH=/opt/rocm\nE\n", ""},
 		{"shell text", "bin/x", sh + "# don't\nusage=\"say \\\"x\\\"\nROCM_PATH=/opt/rocm\n\"\necho 'and\nROCM_PATH=/opt/rocm\n'\nROCM_PATH=/opt/rocm\n",
 			sh + "# don't\nusage=\"say \\\"x\\\"\nROCM_PATH=/opt/rocm\n\"\necho 'and\nROCM_PATH=/opt/rocm\n'\nROCM_PATH=\"" + shellTree + "\"\n"},
@@ -84,7 +86,7 @@ func TestLeakRulesAreIdempotent(t *testing.T) {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{
 		"#!/bin/sh", "#!/usr/bin/perl", "#!/usr/bin/env python3", "prefix=/opt/rocm", "prefix=/__w/a/stage/lib", "libdir=/opt/rocm/lib",
 		"set(A /opt/rocm)", "set(A \"/__w/b/stage/lib\")", "  IMPORTED_LOCATION \"/opt/rocm/lib/x;/__w/s/stage/include\"", "function(f)", "endfunction()",
-		"dependency_libs=' -L/__w/s/stage/lib -R/__w/x /__w/s/stage/lib/libq.la -lx'", "ROCM_PATH=${ROCM_PATH:-/opt/rocm}", "A=${ROCM_PATH:-'/opt/rocm'}", ": ${ROCM_PATH:=/opt/rocm/lib}",
+		"dependency_libs=' -L/__w/s/stage/lib -R/__w/x /__w/s/stage/lib/libq.la -lx'", "ROCM_PATH=${ROCM_PATH:-/opt/rocm}", "A=${ROCM_PATH:-'/opt/rocm'}", "local ROCM_PATH='/opt/rocm'", ": ${ROCM_PATH:=/opt/rocm/lib}",
 		"x = os.getenv('ROCM_PATH', '/opt/rocm')", "$x = $ENV{ROCM_PATH} || '/opt/rocm';", "-L/opt/rocm/lib,/therock/stage/lib", "\"\"\"", "=pod", "# /opt/rocm", "",
 	}), 0, 8)
 	name := rapid.SampledFrom([]string{"bin/x", "lib/x.la", "lib/pkgconfig/x.pc", "lib/cmake/x.cmake", "bin/x-config", "lib/llvm/bin/x.cfg", "a/b/c.py", "bin/x.pm", "x.sh"})

@@ -22,18 +22,21 @@ func within(tree, rel string) string {
 	return tree + "/" + rel
 }
 
+// assign may stand before an assignment.
+const assign = `(?:(?:export|local|readonly|declare)\s+)?`
+
 // shellDefault matches a line that is an assignment of such a variable, or of
 // any from it: A=${ROCM_PATH:-/opt/rocm}, : "${ROCM_PATH:=/opt/rocm}" and
 // ROCM_PATH=/opt/rocm.
-var shellDefault = regexp.MustCompile(`^(\s*(?:(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*="?\$\{` + rootNames + `:?-|:\s+"?\$\{` + rootNames + `:?=|(?:export\s+)?` + rootNames + `="?))(` + installed + `)(\}?"?\s*)$`)
+var shellDefault = regexp.MustCompile(`^(\s*(?:` + assign + `[A-Za-z_][A-Za-z0-9_]*="?\$\{` + rootNames + `:?-|:\s+"?\$\{` + rootNames + `:?=|` + assign + rootNames + `="?))(` + installed + `)(\}?"?\s*)$`)
 
-// innerQuotes matches such a line whose default is quoted by itself, as in
+// innerQuotes matches such a line whose path is quoted by itself, as in
 // A=${ROCM_PATH:-"/opt/rocm"}. What it says without these quotes is the same.
-var innerQuotes = regexp.MustCompile(`^(\s*(?::\s+|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=)\$\{` + rootNames + `:?[-=])(?:"(` + installed + `)"|'(` + installed + `)')(\}\s*)$`)
+var innerQuotes = regexp.MustCompile(`^(\s*(?:(?::\s+|` + assign + `[A-Za-z_][A-Za-z0-9_]*=)\$\{` + rootNames + `:?[-=]|` + assign + rootNames + `=))(?:"(` + installed + `)"|'(` + installed + `)')(\}?\s*)$`)
 
 // quotedWord matches such a line with its value, which is to be quoted: what
 // comes into it may hold blanks.
-var quotedWord = regexp.MustCompile(`^(\s*(?::\s+|(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=))"?(.*?)"?(\s*)$`)
+var quotedWord = regexp.MustCompile(`^(\s*(?::\s+|` + assign + `[A-Za-z_][A-Za-z0-9_]*=))"?(.*?)"?(\s*)$`)
 
 // shellDefaultLines makes the default of a shell script that is run the tree
 // that it is in. A line that may be text stays: in a script with a here-document,
