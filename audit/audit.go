@@ -78,21 +78,22 @@ var rules = []rule{
 
 // auditor is the state of one run.
 type auditor struct {
-	tree     *tree
-	host     *host
-	scope    string
-	profile  string
-	version  string
-	target   string             // one GPU, or ""
-	prefix   *manifest.Manifest // what the prefix says of itself, nil if it says nothing
-	badList  error              // why manifest.json cannot be read
-	final    string
-	jobs     int
-	binaries bool
-	omitted  []string
-	floor    floor
-	findings []Finding
-	checked  map[string]int
+	tree      *tree
+	host      *host
+	scope     string
+	profile   string
+	version   string
+	target    string             // one GPU, or ""
+	prefix    *manifest.Manifest // what the prefix says of itself, nil if it says nothing
+	badList   error              // why manifest.json cannot be read
+	final     string
+	jobs      int
+	binaries  bool
+	omitted   []string
+	floor     floor
+	kpackLost bool // the directory of all GPU code is gone, and that is said
+	findings  []Finding
+	checked   map[string]int
 }
 
 // Run audits dir. An error means that the audit could not be made; what is

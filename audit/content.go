@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
@@ -56,15 +58,11 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 			return nil
 		}
 	}
-	f, err := dir.Open(base)
+	f, info, err := openRegular(dir, base)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	head := make([]byte, min(headLength, max(info.Size(), 0)))
 	n, err := f.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -81,9 +79,44 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 	case strings.HasSuffix(base, ".kpack"):
 		e.badKpack = checkKpack(head, info.Size())
 		return nil
+	case sharedObject.MatchString(base) && (len(head) == 0 || bytes.IndexByte(head, 0) >= 0):
+		// A text is a script for the linker, or is said where it is needed.
+		e.badELF = errNotELF
+		return nil
 	case !isText(path.Base(base)):
 		return nil
 	}
 	e.leaks, err = findLeaks(io.LimitReader(f, maxText), t.own)
 	return err
+}
+
+// sharedObject matches the names of libraries alone: libfoo.so.1-gdb.py is none.
+var sharedObject = regexp.MustCompile(`^lib.*\.so(\.[0-9]+)*$`)
+
+var errNotELF = errors.New("it is called a library, and is empty or something else")
+
+var errReplaced = errors.New("it is no regular file any more: somebody changes the tree meanwhile")
+
+// openRegular opens a file that was listed as a regular one. Whoever may write
+// to the tree can have put a pipe in its place by now, which would be waited for.
+func openRegular(dir *os.Root, name string) (*os.File, os.FileInfo, error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errReplaced
+	}
+	if err != nil {
+		f.Close() // opened for reading
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// open opens a file of the tree.
+func (t *tree) open(name string) (*os.File, error) {
+	f, _, err := openRegular(t.root, name)
+	return f, err
 }

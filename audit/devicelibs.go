@@ -11,7 +11,7 @@ import (
 // ROCm tree (clang, RocmInstallationDetector); * is a version.
 var bitcodeDirs = []string{
 	"amdgcn/bitcode", "lib/llvm/amdgcn/bitcode", "lib/llvm/lib/clang/*/lib/amdgcn/bitcode", "lib/llvm/lib/clang/*/amdgcn/bitcode",
-	"lib/clang/*/lib/amdgcn/bitcode", "lib/clang/*/amdgcn/bitcode",
+	"lib/clang/*/lib/amdgcn/bitcode", "lib/clang/*/amdgcn/bitcode", "lib/llvm/lib/clang/*/lib/amdgcn-amd-amdhsa",
 }
 
 // deviceLibraries checks that the compiler, where there is one, has what it
@@ -19,7 +19,7 @@ var bitcodeDirs = []string{
 // (ockl), and what the GPU can do (oclc_isa_version_NNN).
 func deviceLibraries(_ context.Context, a *auditor) error {
 	compiler := a.compiler()
-	if compiler == "" {
+	if compiler == "" || a.tree.hides(a.tree.inROCm("lib/llvm")) {
 		return nil
 	}
 	have := map[string]bool{}
@@ -27,7 +27,7 @@ func deviceLibraries(_ context.Context, a *auditor) error {
 	for _, dir := range a.bitcode() {
 		for _, e := range a.tree.in[dir] {
 			if name, ok := strings.CutSuffix(path.Base(e.path), ".bc"); ok && a.whole(e) {
-				have[name] = true
+				have[strings.TrimSuffix(name, ".amdgcn")] = true // clang takes either name
 				at = dir
 			}
 		}

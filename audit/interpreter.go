@@ -42,7 +42,14 @@ func (a *auditor) script(e *entry) {
 		return
 	}
 	switch {
-	case name == "" || !path.IsAbs(name):
+	case name == "":
+		return
+	case !path.IsAbs(name):
+		if e.executable() && a.started(e) {
+			a.file(Finding{Rule: RuleInterpreter, Severity: Warning, Path: e.path, Subject: name,
+				Detail: "starts with " + name + ", which is no absolute name: the kernel looks for it in the working directory",
+				Hint:   "its first line must be #!/usr/bin/env and the name of a program"})
+		}
 		return
 	case !a.interpreterMissing(name):
 		if command != "" && e.executable() {

@@ -79,6 +79,14 @@ var kernelBreaks = []oneBreak{
 		f.elf(rocm+"lib/libr.so.1", elfSpec{soname: "libr.so.1", ref: refTo("../.kpack/rand_lib_@GFXARCH@.kpack")})
 		f.text(rocm+".kpack/rand_lib_gfx1150.kpack", archive, 0o644)
 	}, want: "required kpack " + rocm + "lib/libr.so.1 | ../.kpack/rand_lib_@GFXARCH@.kpack"},
+	{name: "the directory of all archives", do: func(f *fixture) { f.remove(rocm + ".kpack") }, want: "fatal kpack " + rocm + ".kpack | .kpack"},
+	{name: "device libraries by their other name", do: func(f *fixture) {
+		for _, name := range []string{"ocml", "ockl", "oclc_isa_version_1151"} {
+			f.remove(rocm + "lib/llvm/amdgcn/bitcode/" + name + ".bc")
+			f.text(rocm+"lib/llvm/amdgcn/bitcode/"+name+".amdgcn.bc", "BC", 0o644)
+		}
+	}},
+	{name: "features of a target", do: func(f *fixture) { rocBLAS(f, "gfx1100") }, with: target("gfx1151:xnack-"), want: "required kernels " + blasDir + " | gfx1151"},
 	{name: "all archives", do: func(f *fixture) { f.remove(rocm + ".kpack/k_lib_gfx1151.kpack") }, want: "fatal kpack " + rocm + ".kpack | .kpack"},
 	{name: "one archive", do: func(f *fixture) {
 		f.remove(rocm + ".kpack/k_lib_gfx1151.kpack")

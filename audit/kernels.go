@@ -49,11 +49,11 @@ func kernels(_ context.Context, a *auditor) error {
 	}
 	omitted := a.omittedIn()
 	for _, h := range kernelHomes {
-		if a.hasLibrary(h.library) {
+		if a.hasLibrary(h.library) && !a.tree.hides(a.tree.inROCm("lib/"+h.dir)) {
 			a.kernelsOf(h, omitted)
 		}
 	}
-	if a.hasLibrary("libMIOpen.so") && slices.Contains(databaseTargets, a.target) {
+	if a.hasLibrary("libMIOpen.so") && slices.Contains(databaseTargets, a.target) && !a.tree.hides(a.tree.inROCm("share/miopen/db")) {
 		a.databases(omitted)
 	}
 	return nil

@@ -28,6 +28,9 @@ func kpack(ctx context.Context, a *auditor) error {
 	noDir := dir == nil || dir.isDir() && len(t.in[dir.path]) == 0
 	omitted := a.omittedIn()
 	lost, example := 0, ""
+	if t.hides(t.inROCm(kpackDir)) {
+		return nil // which is said of the directory
+	}
 	for _, e := range t.all {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -58,7 +61,7 @@ func kpack(ctx context.Context, a *auditor) error {
 				Hint:   "the tree holds no archive for any GPU; unpack the release again, hidden files included"})
 		}
 	}
-	if lost > 0 {
+	if a.kpackLost = lost > 0; a.kpackLost {
 		a.file(Finding{Rule: RuleKpack, Severity: Fatal, Path: t.inROCm(kpackDir), Subject: kpackDir,
 			Detail: fmt.Sprintf("the directory with all GPU code is missing or empty; %d files need it, such as %s", lost, example),
 			Hint:   "it is hidden, and cp * or mv * leaves it behind; unpack the release again"})

@@ -193,7 +193,7 @@ func (a *auditor) scanBinaries(ctx context.Context) error {
 // scanBinary streams one file. Paths are looked for as in text; pieces overlap
 // by more than the longest prefix.
 func (a *auditor) scanBinary(e *entry) (bool, error) {
-	f, err := a.tree.root.Open(e.path)
+	f, err := a.tree.open(e.path)
 	if err != nil {
 		return false, nil // reported as unreadable
 	}

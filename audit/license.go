@@ -27,6 +27,7 @@ func licenses(_ context.Context, a *auditor) error {
 	a.checked["licenses"] = found
 	gathered := t.in[licenseLinks]
 	switch {
+	case found == 0 && a.tree.hides("."):
 	case found == 0:
 		a.file(Finding{Rule: RuleLicense, Severity: Warning, Path: t.inROCm("share/doc"), Subject: "LICENSE",
 			Detail: "holds no license, and nor does anything else in the tree", Hint: "it may not be passed on without; unpack the release again"})

@@ -34,6 +34,9 @@ func (a *auditor) link(e *entry, known []glob) {
 	case path.IsAbs(e.link):
 		a.file(Finding{Rule: RuleLink, Severity: Required, Path: e.path, Subject: e.link,
 			Detail: "is absolute and breaks when the tree moves: " + e.link, Hint: "make it relative"})
+	case a.kpackLost && e.path == kpackDir:
+		// The root's link to what is lost.
+	case p.hidden: // which is said of the directory
 	case p.found() || rocm && matchAny(known, in) || !p.loop && t.broken(p.via):
 	default:
 		f := Finding{Rule: RuleLink, Severity: Warning, Path: e.path, Subject: e.link,

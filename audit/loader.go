@@ -227,8 +227,11 @@ func (l *loader) open(d *libDir, name string) *link {
 	switch {
 	case p.outside != "":
 		return l.openHost(d, p.outside)
-	case p.entry == nil || !p.entry.isFile() || p.entry.err != nil:
+	case p.entry == nil || !p.entry.isFile():
 		return nil
+	case p.entry.err != nil:
+		// Its owner finds it there, and for others it is a finding already.
+		return &link{bad: true, said: true, object: &object{path: p.entry.path}}
 	}
 	e := p.entry
 	if e.elf == nil {

@@ -197,7 +197,7 @@ func (c *closure) judge(v *verdict) {
 		f.Hint = "its run path must lead to " + path.Dir(c.provides[v.name].path)
 	default:
 		c.missing(v, &f)
-		if v.required {
+		if v.required && (v.bad || c.provides[v.name] != nil || !c.a.tree.hides(".")) {
 			f.Severity = Required
 		}
 	}
@@ -219,6 +219,9 @@ func (c *closure) missing(v *verdict, f *Finding) {
 	case e != nil:
 		f.Detail = fmt.Sprintf("needs %s, which the tree has in %s, but its run path does not lead there", v.name, e.path)
 		f.Hint = "its run path must lead to " + path.Dir(e.path)
+	case c.a.tree.hides("."):
+		f.Detail = fmt.Sprintf("needs %s, which is not on this host, nor in what could be read of the tree", v.name)
+		f.Hint = "run the audit as the owner of the tree"
 	default:
 		f.Detail = fmt.Sprintf("needs %s, which is neither in the tree nor on this host", v.name)
 		f.Hint = installHint(v.name)

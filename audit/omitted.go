@@ -39,7 +39,7 @@ func (t *tree) readOmitted(gone func(path string)) {
 	if e := t.entries[manifest.OmittedName]; e == nil || !e.isFile() {
 		return
 	}
-	f, err := t.root.Open(manifest.OmittedName)
+	f, err := t.open(manifest.OmittedName)
 	if err != nil {
 		return
 	}

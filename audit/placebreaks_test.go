@@ -53,6 +53,9 @@ var placeBreaks = []oneBreak{
 	{name: "the manifest", do: func(f *fixture) { f.remove("manifest.json") }, want: "warning manifest manifest.json"},
 	{name: "a manifest that is none", do: func(f *fixture) { f.text("manifest.json", "{\x00", 0o644) }, want: "warning manifest manifest.json"},
 	{name: "the list of files", do: func(f *fixture) { f.remove("files.jsonl") }, want: "warning manifest files.jsonl"},
+	{name: "a list that is cut", do: func(f *fixture) { f.patch("files.jsonl", func(b []byte) []byte { return b[:len(b)-9] }) }, want: "warning manifest files.jsonl"},
+	{name: "a list that is none", do: func(f *fixture) { f.text("files.jsonl", "garbage\n", 0o644) }, want: "warning manifest files.jsonl"},
+	{name: "an empty list", do: func(f *fixture) { f.text("files.jsonl", "", 0o644) }, want: "warning manifest files.jsonl"},
 	{name: "a list that says another mode", do: func(f *fixture) {
 		f.patch("files.jsonl", func(b []byte) []byte {
 			return fmt.Appendf(b, `{"path":"opt/rocm/libexec/helper","kind":"file","mode":"0755"}`+"\n")
@@ -70,6 +73,8 @@ var placeBreaks = []oneBreak{
 		want: "warning interpreter " + rocm + "libexec/y | no-such-python3.99"},
 	{name: "an interpreter of a build machine", do: func(f *fixture) { f.text(rocm+"libexec/y", "#!/opt/py/bin/python\n", 0o755) }, with: inTree,
 		want: "required interpreter " + rocm + "libexec/y | /opt/py/bin/python"},
+	{name: "an interpreter without a directory", do: func(f *fixture) { f.text(rocm+"libexec/y", "#!@PYTHON_EXECUTABLE@ -u\n", 0o755) },
+		want: "warning interpreter " + rocm + "libexec/y | @PYTHON_EXECUTABLE@"},
 	{name: "a first line of DOS", do: func(f *fixture) { f.text(rocm+"libexec/y", "#!/bin/sh\r\n", 0o755) }, want: "warning interpreter " + rocm + `libexec/y | /bin/sh`},
 	{name: "a first line that env does not split", do: func(f *fixture) { f.text(rocm+"libexec/y", "#!/usr/bin/env sh -e\n", 0o755) },
 		want: "warning interpreter " + rocm + "libexec/y | /usr/bin/env sh -e"},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -50,12 +51,13 @@ type tree struct {
 	in      map[string][]*entry // by directory, sorted
 	files   int
 	links   int
-	count   atomic.Int64 // names read so far
-	own     [][]byte     // where the tree stands or will stand: no leak, wherever that is
+	count   atomic.Int64    // names read so far
+	unread  map[string]bool // directories that could not be read, or not searched
+	own     [][]byte        // where the tree stands or will stand: no leak, wherever that is
 }
 
 func newTree(root *os.Root, abs string, files []manifest.File) *tree {
-	t := &tree{root: root, abs: abs, known: map[string]*manifest.File{}, entries: map[string]*entry{}, in: map[string][]*entry{}}
+	t := &tree{root: root, abs: abs, known: map[string]*manifest.File{}, entries: map[string]*entry{}, in: map[string][]*entry{}, unread: map[string]bool{}}
 	for i := range files {
 		t.known[files[i].Path] = &files[i]
 	}
@@ -96,7 +98,31 @@ func (t *tree) read(ctx context.Context, jobs int) error {
 			g.Go(func() error { return t.inspect(ctx, dir, part) })
 		}
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, e := range t.all {
+		if e.err != nil && e.isDir() {
+			t.unread[e.path] = true
+		}
+	}
+	return nil
+}
+
+// hides tells whether something of a directory may be where nothing could be
+// read: in it, above it or below it.
+func (t *tree) hides(dir string) bool {
+	for u := range t.unread {
+		if within(u, dir) || within(dir, u) {
+			return true
+		}
+	}
+	return false
+}
+
+// within tells whether p is dir or below it.
+func within(p, dir string) bool {
+	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
 }
 
 // list reads the directories, one level after the other.
@@ -148,7 +174,8 @@ func (t *tree) add(dirs []string, lists [][]*entry) []string {
 // readDir lists one directory. One that may not be read is a finding of its
 // own later, not the end of the audit; only the root must be readable.
 func (t *tree) readDir(dir string) ([]*entry, error) {
-	d, err := t.root.Open(dir)
+	// It may be a pipe by now.
+	d, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	var names []fs.DirEntry
 	if err == nil {
 		names, err = t.names(d)
@@ -242,6 +269,7 @@ type place struct {
 	path    string // within the tree, links resolved; "." is the root
 	outside string // absolute path, when it leads out of the tree
 	via     string // the last link on the way, "" for none
+	hidden  bool   // it leads through a directory that cannot be read
 	loop    bool
 }
 
@@ -280,7 +308,7 @@ func (t *tree) follow(dir, name string) place {
 		e := t.entries[here]
 		if e == nil || !e.isLink() {
 			if e == nil || !e.isDir() && len(todo) > 0 {
-				return place{via: p.via}
+				return place{via: p.via, hidden: t.unread[strings.Join(at, "/")]}
 			}
 			at = append(at, part)
 			continue

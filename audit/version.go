@@ -79,7 +79,7 @@ func (a *auditor) infoVersion(want string) {
 	if e == nil || !e.isFile() || err != nil {
 		return
 	}
-	f, err := t.root.Open(e.path)
+	f, err := t.open(e.path)
 	if err != nil {
 		return // reported as unreadable
 	}
@@ -99,7 +99,7 @@ func (a *auditor) infoVersion(want string) {
 }
 
 func (t *tree) readJSON(name string, v any) error {
-	f, err := t.root.Open(name)
+	f, err := t.open(name)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (a *auditor) contentOf(e *entry) ([]byte, error) {
 	if !e.isFile() || e.size > maxWrapper || e.err != nil {
 		return nil, errors.New("not a script")
 	}
-	f, err := a.tree.root.Open(e.path)
+	f, err := a.tree.open(e.path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (a *auditor) written() map[string]string {
 	if e := a.tree.entries[manifest.FilesName]; e == nil || !e.isFile() {
 		return sums
 	}
-	f, err := a.tree.root.Open(manifest.FilesName)
+	f, err := a.tree.open(manifest.FilesName)
 	if err != nil {
 		return sums // reported as unreadable
 	}
@@ -128,6 +128,8 @@ func (a *auditor) wrapper(e *entry, sum string) {
 		return // where links lead, and whether to a program, is said by others
 	case !e.executable():
 		f.Detail = "cannot be executed"
+	case p.hidden: // which is said of the directory
+		return
 	case p.entry == nil:
 		f.Detail = "starts " + target + ", which does not exist"
 	case !p.entry.executable():

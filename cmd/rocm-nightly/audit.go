@@ -84,6 +84,13 @@ func (a *app) audit(ctx context.Context, dir string, o auditOptions) error {
 		Scope: check.Audit.Scope, Profile: cfg.Repack.Profile, Allow: allowed(cfg.Audit), ScanBinaries: o.binaries,
 		Target: o.arch, GLIBC: o.glibc, GLIBCXX: o.glibcxx,
 	}
+	if o.arch != "" {
+		target, ok := cfg.GFX.Canonical(o.arch)
+		if !ok {
+			return usage(fmt.Errorf("unknown target %q: use one such as gfx1151", o.arch))
+		}
+		opts.Target = target
+	}
 	if err := opts.Check(); err != nil {
 		return usage(err)
 	}
