@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/ldcache"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
@@ -143,7 +144,7 @@ func newAuditor(o Options) (*auditor, *allowList, error) {
 	a.host = newHost()
 	if a.scope == ScopeHost {
 		if a.host.libDirs = o.HostLibDirs; o.HostLibDirs == nil {
-			a.host.libDirs = hostLibDirs("/etc/ld.so.conf")
+			a.host.libraries(ldcache.Path, "/etc/ld.so.conf")
 		}
 	}
 	return a, allow, nil

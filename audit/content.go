@@ -26,6 +26,7 @@ type content struct {
 	badELF   error         // why an ELF file for this machine cannot be read
 	faults   []patchelf.Fault
 	vers     *symvers  // nil when it has no versions of symbols
+	filters  []filter  // libraries that stand in for this one
 	kpack    *kpackRef // nil when the file names no GPU code archives
 	badKpack string    // why an archive of GPU code is not whole
 	script   string    // first line of a script, without #!

@@ -33,7 +33,7 @@ func (e *entry) lookELF(f *os.File, size int64) {
 	if !e.hostELF() {
 		return
 	}
-	e.faults = x.Health()
+	e.faults, e.filters = x.Health(), filtersOf(x)
 	if e.vers, err = readSymvers(x); err != nil {
 		e.badELF = err
 	}
@@ -44,6 +44,23 @@ func (e *entry) lookELF(f *os.File, size int64) {
 	case !errors.Is(err, patchelf.ErrNoSection):
 		e.kpack = &kpackRef{err: err}
 	}
+}
+
+// filter is a library in which symbols are looked for first (gABI, "Dynamic
+// Section"; ld(1), -f and -F). It is loaded like one that is needed.
+type filter struct {
+	name     string
+	optional bool // DT_AUXILIARY: without it the object's own symbols serve
+}
+
+func filtersOf(x *patchelf.File) []filter {
+	var out []filter
+	for _, s := range x.Strings {
+		if s.Tag == elf.DT_FILTER || s.Tag == elf.DT_AUXILIARY {
+			out = append(out, filter{s.Value, s.Tag == elf.DT_AUXILIARY})
+		}
+	}
+	return out
 }
 
 // forHost reads e_machine alone (gABI, figure 4-3), of files whose headers make

@@ -42,6 +42,7 @@ type elfSpec struct {
 	ref                            []byte   // content of .rocm_kpack_ref
 	defines                        []string // versions of symbols
 	uses                           []string // "libv.so.1 V_1.0": symbols of that version
+	filter, auxiliary              string
 }
 
 // build links a file. DT_NEEDED are taken from the sonames of stubs.
@@ -86,6 +87,12 @@ func link0(t testing.TB, s elfSpec) []byte {
 	}
 	if s.soname != "" {
 		args = append(args, "-soname", s.soname)
+	}
+	if s.filter != "" {
+		args = append(args, "-F", s.filter)
+	}
+	if s.auxiliary != "" {
+		args = append(args, "-f", s.auxiliary)
 	}
 	args = append(args, empty)
 	if len(s.defines) > 0 {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,12 +11,15 @@ import (
 	"sync"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/ldcache"
 )
 
 // host answers what this machine has. Answers are remembered.
 type host struct {
-	libDirs []string // searched last by ld.so, in order
-	path    []string // where commands are found when PATH says nothing
+	libDirs []string                   // searched last by ld.so, in order
+	cache   func(name string) []string // where ld.so.cache has a library, best first; nil for no cache
+	path    []string                   // where commands are found when PATH says nothing
 	stat    func(string) (os.FileInfo, error)
 
 	mu   sync.Mutex
@@ -72,8 +76,33 @@ func libTokens(stat func(string) (os.FileInfo, error)) []string {
 	return []string{"lib64", "lib"}
 }
 
-// hostLibDirs reads ld.so.conf(5) and adds the built-in directories. The cache
-// that ldconfig makes of them holds the same names.
+// libraries finds out where ld.so looks at last. It knows ld.so.conf only by the
+// cache that ldconfig made of it: a directory that was added since is not
+// searched. Where there is no cache that can be read, the directories stand for it.
+func (h *host) libraries(cache, conf string) {
+	if h.libDirs = builtInLibDirs; h.readCache(cache) != nil {
+		h.libDirs = hostLibDirs(conf)
+	}
+}
+
+func (h *host) readCache(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // opened for reading
+	data, err := io.ReadAll(io.LimitReader(f, ldcache.MaxSize+1))
+	if err != nil {
+		return err
+	}
+	c, err := ldcache.Parse(data)
+	if err == nil {
+		h.cache = func(name string) []string { return c.Lookup(name, HWCaps()) }
+	}
+	return err
+}
+
+// hostLibDirs reads ld.so.conf(5) and adds the built-in directories.
 func hostLibDirs(conf string) []string {
 	var dirs []string
 	readLDConf(conf, 0, &dirs)

@@ -13,8 +13,9 @@ import (
 // elf/dl-deps.c; ld.so(8)). It belongs to one goroutine.
 type loader struct {
 	tree   *tree
-	caps   []string // hwcaps directories, best first
-	lib    []string // what $LIB stands for
+	caps   []string              // hwcaps directories, best first
+	lib    []string              // what $LIB stands for
+	cache  func(string) []string // of ld.so.cache; may be nil
 	last   []*libDir
 	dirs   map[string]*libDir // by where they are
 	elems  map[string][]*libDir
@@ -33,16 +34,17 @@ type libDir struct {
 
 // object is one ELF file, whatever the names that it is found under.
 type object struct {
-	host  bool
-	path  string
-	facts *manifest.ELF
-	vers  *symvers // nil when it neither needs nor defines versions
-	sick  bool     // it is damaged, which is a finding: what it says counts for nothing
+	host    bool
+	path    string
+	facts   *manifest.ELF
+	vers    *symvers // nil when it neither needs nor defines versions
+	filters []filter
+	sick    bool // it is damaged, which is a finding: what it says counts for nothing
 }
 
 // object is the file of an entry as the loader sees it.
 func (e *entry) object() *object {
-	o := &object{path: e.path, facts: e.elf, vers: e.vers}
+	o := &object{path: e.path, facts: e.elf, vers: e.vers, filters: e.filters}
 	for i := range e.faults {
 		o.sick = o.sick || !e.faults[i].Harmless
 	}
@@ -61,7 +63,7 @@ type link struct {
 }
 
 func newLoader(t *tree, h *host) *loader {
-	l := &loader{tree: t, caps: hwcaps(), lib: libTokens(h.stat), stat: h.stat,
+	l := &loader{tree: t, caps: hwcaps(), lib: libTokens(h.stat), stat: h.stat, cache: h.cache,
 		dirs: map[string]*libDir{}, elems: map[string][]*libDir{}, object: map[string]*object{}}
 	for _, d := range h.libDirs {
 		if dir := l.hostDir(d); dir != nil {
@@ -204,6 +206,21 @@ func (l *loader) sub(d *libDir, name string) *libDir {
 		return l.hostDir(path.Join(d.path, name))
 	}
 	return l.treeDir(d.path, name)
+}
+
+// cached looks for a library in ld.so.cache.
+func (l *loader) cached(name string) *link {
+	if l.cache == nil {
+		return nil
+	}
+	for _, p := range l.cache(name) {
+		if d := l.hostDir(path.Dir(p)); d != nil {
+			if k := l.plain(d, path.Base(p)); k != nil {
+				return k
+			}
+		}
+	}
+	return nil
 }
 
 func (l *loader) plain(d *libDir, name string) *link {

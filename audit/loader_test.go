@@ -97,6 +97,13 @@ var layouts = []struct {
 		"lib/liba.so.1":     {soname: "liba.so.1", needed: []string{"$ORIGIN/sys/libb.so.1"}},
 		"lib/sys/libb.so.1": {soname: "libb.so.1"},
 	}, nil},
+	{"a filter and an auxiliary one", "bin/main", map[string]elfSpec{
+		"bin/main":          {program: true, needed: []string{"liba.so.1", "libd.so.1"}, runpath: "$ORIGIN/../lib"},
+		"lib/liba.so.1":     {soname: "liba.so.1", filter: "libb.so.1", runpath: "$ORIGIN/sys"},
+		"lib/libd.so.1":     {soname: "libd.so.1", auxiliary: "libe.so.1", needed: []string{"libb.so.1"}, runpath: "$ORIGIN/sys"},
+		"lib/sys/libb.so.1": {soname: "libb.so.1", needed: []string{"libm.so.6"}},
+		"lib/sys/libe.so.1": {soname: "libe.so.1"},
+	}, nil},
 	{"what is missing", "lib/liba.so.1", map[string]elfSpec{
 		"lib/liba.so.1": {soname: "liba.so.1", needed: []string{"libgone.so.1", "libz-gone.so"}, runpath: "$ORIGIN:/no/such::relative"},
 	}, nil},
@@ -153,7 +160,7 @@ func loaderOf(t *testing.T, dir string) *loader {
 		t.Fatal(err)
 	}
 	h := newHost()
-	h.libDirs = hostLibDirs("/etc/ld.so.conf")
+	h.libraries("/etc/ld.so.cache", "/etc/ld.so.conf")
 	return newLoader(tr, h)
 }
 
@@ -285,5 +292,34 @@ func TestLdSoConf(t *testing.T) {
 	}
 	if n := len(strings.Fields(got)); n != len(strings.Fields(want)) {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestLoaderReadsTheCache compares with ld.so on libraries of this host that its
+// cache alone leads to, or would if ldconfig had been run.
+func TestLoaderReadsTheCache(t *testing.T) {
+	h := newHost()
+	h.libraries("/etc/ld.so.cache", "/etc/ld.so.conf")
+	if h.cache == nil {
+		t.Skip("no ld.so.cache: run ldconfig (package libc-bin)")
+	}
+	dir := real(t, t.TempDir())
+	conf := filepath.Join(dir, "ld.so.conf")
+	write(t, filepath.Join(dir, "added/libadded.so.1"), string(build(t, elfSpec{soname: "libadded.so.1"})), 0o755)
+	write(t, conf, dir+"/added\n", 0o644)
+	write(t, filepath.Join(dir, "cut"), "ld.so-1.7.0", 0o644)
+
+	main := filepath.Join(dir, "tree/bin/main")
+	write(t, main, string(build(t, elfSpec{program: true, needed: []string{"libadded.so.1", "libc.so.6", "libm.so.6"}})), 0o755)
+	for cache, found := range map[string]bool{"/etc/ld.so.cache": false, dir + "/cut": true, dir + "/none": true} {
+		h := newHost()
+		h.libraries(cache, conf)
+		got := resolveIn(newLoader(loaderOf(t, filepath.Join(dir, "tree")).tree, h), "bin/main")
+		if ok := got["libadded.so.1"] != "not found"; ok != found {
+			t.Errorf("%s: %v", cache, got)
+		}
+		if !found && !maps.Equal(got, list(t, main)) {
+			t.Errorf("%v\nld.so: %v", got, list(t, main))
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (c *closure) objects() (programs, libraries []*link) {
 		}
 		c.a.checked["elf"]++
 		c.a.checked["needed"] += len(e.elf.Needed)
-		if !e.elf.Dynamic || len(e.elf.Needed) == 0 && (e.vers == nil || len(e.vers.needs) == 0) {
+		if !e.elf.Dynamic || len(e.elf.Needed) == 0 && len(e.filters) == 0 && (e.vers == nil || len(e.vers.needs) == 0) {
 			continue
 		}
 		k := c.loader.link(c.loader.make(false, path.Dir(e.path)), e.object(), "./"+e.path)

@@ -13,6 +13,9 @@ var placeBreaks = []oneBreak{
 		f.remove(rocm + "lib/liba.so.1")
 		f.remove(rocm + "lib/liba.so")
 	}, want: "required needed " + rocm + "bin/tool | liba.so.1"},
+	{name: "a library that another one filters for", do: func(f *fixture) {
+		f.elf(rocm+"lib/liby.so.1", elfSpec{soname: "liby.so.1", filter: "libz-gone.so.1", auxiliary: "libx-gone.so.1"})
+	}, want: "required needed " + rocm + "lib/liby.so.1 | libz-gone.so.1"},
 	{name: "a link to a library that is not there", do: func(f *fixture) { f.link(rocm+"lib/libx.so", "libx.so.1") }, want: "required link " + rocm + "lib/libx.so | libx.so.1"},
 	{name: "a link with an absolute name", do: func(f *fixture) { f.link(rocm+"share/x", f.path("opt/rocm/bin")) }, want: "required link " + rocm + "share/x | PREFIX/opt/rocm/bin"},
 	{name: "a link out of the tree", do: func(f *fixture) { f.link(rocm+"share/x", "/etc/passwd") }, want: "fatal escape " + rocm + "share/x | /etc/passwd"},

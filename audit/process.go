@@ -47,29 +47,38 @@ func (l *loader) start(main *link, report func(*process, need)) *process {
 		of := p.nodes[i]
 		needed := of.object.facts.Needed
 		for _, name := range needed[:min(len(needed), maxNeeded)] {
-			n, known := p.names[name]
-			if known {
-				if n != nil {
-					report(p, need{of: of, name: name, to: n.object})
-				}
-				continue
-			}
-			k := p.search(of, name)
-			switch {
-			case k == nil || k.bad:
-				p.missed[name] = true
-				report(p, need{of: of, name: name, bad: k != nil, said: k != nil && k.said})
-				continue
-			}
-			n = p.byObj[k.object]
-			if n == nil {
-				n = p.add(k, of, name)
-			}
-			p.names[name] = n
-			report(p, need{of: of, name: name, to: n.object})
+			p.want(of, name, false, report)
+		}
+		filters := of.object.filters
+		for _, f := range filters[:min(len(filters), maxNeeded)] {
+			p.want(of, f.name, f.optional, report)
 		}
 	}
 	return p
+}
+
+// want maps what an object asks for, unless it is mapped, and reports it.
+func (p *process) want(of *node, name string, optional bool, report func(*process, need)) {
+	n, known := p.names[name]
+	if known {
+		if n != nil {
+			report(p, need{of: of, name: name, to: n.object})
+		}
+		return
+	}
+	k := p.search(of, name)
+	if k == nil || k.bad {
+		if !optional {
+			p.missed[name] = true
+			report(p, need{of: of, name: name, bad: k != nil, said: k != nil && k.said})
+		}
+		return
+	}
+	if n = p.byObj[k.object]; n == nil {
+		n = p.add(k, of, name)
+	}
+	p.names[name] = n
+	report(p, need{of: of, name: name, to: n.object})
 }
 
 // add maps an object. It is found again by the name it was asked for and by its
@@ -102,6 +111,9 @@ func (p *process) search(of *node, name string) *link {
 		}
 	}
 	if k := p.first(of.runpath, name); k != nil {
+		return k
+	}
+	if k := p.loader.cached(name); k != nil {
 		return k
 	}
 	return p.first(p.loader.last, name)

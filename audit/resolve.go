@@ -48,7 +48,6 @@ type Loaded struct {
 // remembers what it has read and belongs to one goroutine.
 type Resolver struct {
 	loader  *loader
-	cache   func(string) []string
 	opens   func(string) []string
 	preload []string
 	path    []*libDir
@@ -58,13 +57,13 @@ type Resolver struct {
 // NewResolver makes a Resolver for one environment.
 func NewResolver(env LoadEnv) *Resolver {
 	h := newHost()
-	h.libDirs = builtInLibDirs
+	h.libDirs, h.cache = builtInLibDirs, env.Cache
 	if env.Cache == nil {
 		h.libDirs = hostLibDirs("/etc/ld.so.conf")
 	}
 	// A tree that nothing is in: no absolute name begins with its own.
 	none := &tree{abs: "\x00", entries: map[string]*entry{}, in: map[string][]*entry{}}
-	r := &Resolver{loader: newLoader(none, h), cache: env.Cache, opens: env.Opens, libPath: env.LibraryPath}
+	r := &Resolver{loader: newLoader(none, h), opens: env.Opens, libPath: env.LibraryPath}
 	// ld.so(8): names of LD_PRELOAD are parted by colons or blanks.
 	r.preload = strings.FieldsFunc(env.Preload, func(c rune) bool { return c == ':' || c == ' ' })
 	return r
@@ -203,14 +202,8 @@ func (r *resolution) search(of *loadedNode, name string) (k *link, why, through 
 	if k := r.first(of.runpath, name); k != nil {
 		return k, WhyRunPath, of.object.path
 	}
-	if r.cache != nil {
-		for _, p := range r.cache(name) {
-			if d := r.loader.hostDir(path.Dir(p)); d != nil {
-				if k := r.usable(r.loader.plain(d, path.Base(p))); k != nil {
-					return k, WhyCache, ""
-				}
-			}
-		}
+	if k := r.usable(r.loader.cached(name)); k != nil {
+		return k, WhyCache, ""
 	}
 	return r.first(r.loader.last, name), WhyDefault, ""
 }
