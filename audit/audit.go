@@ -93,6 +93,7 @@ type auditor struct {
 	omitted   []string
 	floor     floor
 	kpackLost bool // the directory of all GPU code is gone, and that is said
+	maxWork   int  // steps of the loader at most
 	findings  []Finding
 	checked   map[string]int
 }
@@ -118,7 +119,7 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 
 // newAuditor checks the options.
 func newAuditor(o Options) (*auditor, *allowList, error) {
-	a := &auditor{omitted: o.Omitted, scope: o.Scope, profile: o.Profile, version: o.Version, target: o.Target, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, checked: map[string]int{}}
+	a := &auditor{omitted: o.Omitted, scope: o.Scope, profile: o.Profile, version: o.Version, target: o.Target, final: o.FinalPrefix, jobs: o.Jobs, binaries: o.ScanBinaries, maxWork: maxWork, checked: map[string]int{}}
 	switch a.scope {
 	case "":
 		a.scope = ScopeHost

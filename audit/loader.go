@@ -21,6 +21,7 @@ type loader struct {
 	elems  map[string][]*libDir
 	object map[string]*object // by where they are
 	stat   func(string) (os.FileInfo, error)
+	left   int // steps that may still be made, in all processes
 }
 
 // libDir is a directory that is searched, of the tree or of the host.
@@ -63,7 +64,7 @@ type link struct {
 }
 
 func newLoader(t *tree, h *host) *loader {
-	l := &loader{tree: t, caps: hwcaps(), lib: libTokens(h.stat), stat: h.stat, cache: h.cache,
+	l := &loader{tree: t, caps: hwcaps(), lib: libTokens(h.stat), stat: h.stat, cache: h.cache, left: maxWork,
 		dirs: map[string]*libDir{}, elems: map[string][]*libDir{}, object: map[string]*object{}}
 	for _, d := range h.libDirs {
 		if dir := l.hostDir(d); dir != nil {

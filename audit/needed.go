@@ -59,13 +59,15 @@ func needed(ctx context.Context, a *auditor) error {
 	c := &closure{a: a, loader: newLoader(a.tree, a.host), provides: map[string]*entry{}, public: map[*object]bool{},
 		byProgram: map[*object]bool{}, verdicts: map[neededKey]*verdict{}, optional: optionalObjects.compile(),
 		reached: map[*object]*object{}, versions: map[pair][]versionVerdict{}, versionVerdicts: map[versionKey]*versionVerdict{}}
+	c.loader.left = a.maxWork
 	programs, libraries := c.objects()
-	for _, roots := range [][]*link{programs, libraries} {
-		for _, k := range roots {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			c.run(k)
+	for _, k := range slices.Concat(programs, libraries) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if c.run(k); c.loader.left < 0 {
+			c.entangled(k)
+			break
 		}
 	}
 	for _, o := range c.loader.object {
@@ -80,6 +82,18 @@ func needed(ctx context.Context, a *auditor) error {
 		c.judgeVersion(v)
 	}
 	return nil
+}
+
+// maxWork bounds the steps of the loader, needs that are settled and directories
+// that are searched, in all processes: some ten seconds. A whole ROCm takes less
+// than a hundredth of it.
+const maxWork = 200 << 20
+
+// entangled says where the work was given up.
+func (c *closure) entangled(k *link) {
+	c.a.file(Finding{Rule: RuleNeeded, Severity: Required, Path: k.object.path, Subject: "*",
+		Detail: "what it and others need was not looked at: the libraries of the tree need each other too often",
+		Hint:   "no ROCm is like that: somebody made the tree so that nobody finds out"})
 }
 
 // objects lists what can be started and what can only be loaded.

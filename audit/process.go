@@ -43,9 +43,13 @@ func (l *loader) start(main *link, report func(*process, need)) *process {
 	if in := main.object.facts.Interp; in != "" {
 		p.names[path.Base(in)] = nil
 	}
-	for i := 0; i < len(p.nodes) && i < maxProcess; i++ {
+	for i := 0; i < len(p.nodes) && i < maxProcess && l.left >= 0; i++ {
 		of := p.nodes[i]
 		needed := of.object.facts.Needed
+		l.left -= 1 + len(needed)
+		if v := of.object.vers; v != nil {
+			l.left -= len(v.needs)
+		}
 		for _, name := range needed[:min(len(needed), maxNeeded)] {
 			p.want(of, name, false, report)
 		}
@@ -59,6 +63,9 @@ func (l *loader) start(main *link, report func(*process, need)) *process {
 
 // want maps what an object asks for, unless it is mapped, and reports it.
 func (p *process) want(of *node, name string, optional bool, report func(*process, need)) {
+	if p.loader.left < 0 {
+		return
+	}
 	n, known := p.names[name]
 	if known {
 		if n != nil {
@@ -121,6 +128,7 @@ func (p *process) search(of *node, name string) *link {
 
 func (p *process) first(dirs []*libDir, name string) *link {
 	for _, d := range dirs {
+		p.loader.left--
 		if k := p.loader.find(d, name); k != nil {
 			return k
 		}

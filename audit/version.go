@@ -63,11 +63,33 @@ func disagrees(want, pkg, rocm string) string {
 			if v.Base() != w.Base() {
 				return has
 			}
-		case v.Compare(w) != 0:
+		case !isRelease(w, v):
 			return has
 		}
 	}
 	return ""
+}
+
+// isRelease tells whether a tree that says has may have been published as want.
+// A final release is a candidate of it that was promoted as it was, and a best
+// known configuration is made of a night: their trees may say so.
+func isRelease(want, has release.Version) bool {
+	if want.Kind() == release.Final && has.Kind() == release.RC {
+		return want.Base() == has.Base()
+	}
+	if want.Kind() == release.Dev && has.Kind() == release.Dev {
+		return sameCommit(want.String(), has.String())
+	}
+	night, _, _ := strings.Cut(want.String(), "+")
+	return has.Compare(want) == 0 || want.Kind() == release.BKC && has.String() == night
+}
+
+// sameCommit compares development builds, which are alike but for the commit;
+// one may be written shorter.
+func sameCommit(want, has string) bool {
+	a, x, okA := strings.Cut(want, "+")
+	b, y, okB := strings.Cut(has, "+")
+	return a == b && (!okA || !okB || strings.HasPrefix(x, y) || strings.HasPrefix(y, x))
 }
 
 // infoVersion compares .info/version, which has X.Y.Z, perhaps with more behind
