@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
@@ -15,9 +17,13 @@ func invalidELF(_ context.Context, a *auditor) error {
 	for _, e := range a.tree.all {
 		switch {
 		case e.err != nil:
-			a.file(Finding{Rule: RuleUnreadable, Severity: Warning, Path: e.path,
+			f := Finding{Rule: RuleUnreadable, Severity: Warning, Path: e.path,
 				Detail: "cannot be read, and was not checked: " + e.err.Error(),
-				Hint:   "run the audit as the owner of the tree"})
+				Hint:   "run the audit as the owner of the tree"}
+			if errors.Is(e.err, fs.ErrNotExist) || errors.Is(e.err, errReplaced) {
+				f.Hint = "run the audit again when nobody changes the tree"
+			}
+			a.file(f)
 		case e.badELF != nil:
 			a.damaged(e, "is a damaged ELF file: "+e.badELF.Error(), Fatal, optional)
 		case len(e.faults) > 0:

@@ -105,8 +105,8 @@ func (c *closure) objects() (programs, libraries []*link) {
 			if in, ok := t.ofROCm(e.path); ok && public(in) {
 				c.public[c.objectOf(real)] = true
 			}
-			if have := c.provides[path.Base(e.path)]; have == nil && isLibrary(path.Base(e.path)) {
-				c.provides[path.Base(e.path)] = real
+			if base := path.Base(e.path); isLibrary(base) && !c.offers(base) {
+				c.provides[base] = real
 			}
 		}
 		if !e.isFile() || !e.hostELF() {
@@ -145,7 +145,7 @@ func (c *closure) run(main *link) {
 			// What a library of the host lacks is not the tree's fault.
 			return
 		}
-		foreign := n.to != nil && n.to.host && c.provides[n.name] != nil
+		foreign := n.to != nil && n.to.host && c.offers(n.name)
 		if n.to != nil && !foreign || n.to == nil && c.excused(n.name) {
 			return
 		}
@@ -164,6 +164,17 @@ func (c *closure) run(main *link) {
 		}
 	}
 	c.checkVersions(p)
+}
+
+// offers tells whether the tree has a library for its programs to load. A copy
+// that an extension of Python or a test brought along is nobody else's.
+func (c *closure) offers(name string) bool {
+	e := c.provides[name]
+	if e == nil {
+		return false
+	}
+	in, _ := c.a.tree.ofROCm(e.path)
+	return !matchAny(c.optional, in)
 }
 
 // excused tells whether a missing library is none that the tree must have.

@@ -13,6 +13,14 @@ var placeBreaks = []oneBreak{
 		f.remove(rocm + "lib/liba.so.1")
 		f.remove(rocm + "lib/liba.so")
 	}, want: "required needed " + rocm + "bin/tool | liba.so.1"},
+	{name: "a library of the host of which a test has a copy", do: func(f *fixture) {
+		f.elf(rocm+"share/x/libhost.so.1", elfSpec{soname: "libhost.so.1"})
+	}},
+	{name: "a library of the host that the tree has too", do: func(f *fixture) {
+		f.elf(rocm+"share/x/libhost.so.1", elfSpec{soname: "libhost.so.1"})
+		f.elf(rocm+"lib/x/libhost.so.1", elfSpec{soname: "libhost.so.1"})
+		f.elf(rocm+"lib/sys/libb.so.1", elfSpec{soname: "libb.so.1"})
+	}, want: "fatal foreign-library " + rocm + "bin/tool | libhost.so.1"},
 	{name: "a library that another one filters for", do: func(f *fixture) {
 		f.elf(rocm+"lib/liby.so.1", elfSpec{soname: "liby.so.1", filter: "libz-gone.so.1", auxiliary: "libx-gone.so.1"})
 	}, want: "required needed " + rocm + "lib/liby.so.1 | libz-gone.so.1"},

@@ -133,7 +133,7 @@ func (c *closure) compareVersions(p *process, of, to *object, need *patchelf.Ver
 	if of.host && to.host || to.host && c.a.scope == ScopeTree {
 		return // the host's own business, or none of ours
 	}
-	if to.host && c.provides[need.File] != nil {
+	if to.host && c.offers(need.File) {
 		return // it should not be taken at all, which is a finding
 	}
 	key := pair{of, to, need.File}
