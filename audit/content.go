@@ -87,7 +87,7 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 	case !isText(path.Base(base)):
 		return nil
 	}
-	e.leaks, err = findLeaks(io.LimitReader(f, maxText), t.own)
+	e.leaks, err = findLeaks(io.LimitReader(f, maxText), t.own, t.movable(base))
 	return err
 }
 

@@ -64,7 +64,7 @@ func builderPlace(p string) bool {
 }
 
 // systemPlaces hold interpreters on some host, if not on this one.
-var systemPlaces = []string{"/bin/", "/usr/", "/sbin/", "/lib/", "/lib64/", "/nix/store/", "/run/current-system/"}
+var systemPlaces = []string{"/bin/", "/usr/", "/sbin/", "/lib/", "/lib64/", "/nix/store/", "/gnu/store/", "/run/current-system/"}
 
 // builderLike tells whether an interpreter can only be one of a build machine.
 func builderLike(p string) bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -19,7 +20,8 @@ const (
 	maxLeakText = 120 // bytes of a quoted line
 )
 
-// leaks are the lines of a text that name a build machine's directory.
+// leaks are the lines of a text that name a build machine's directory, or
+// another ROCm.
 type leaks struct {
 	count int
 	first []leak
@@ -69,19 +71,19 @@ func (a *auditor) leakedText(e *entry) {
 		fmt.Fprintf(&b, "; and %d more lines", more)
 	}
 	a.file(Finding{Rule: RuleLeakedPath, Severity: Warning, Path: e.path,
-		Detail: "names directories of the machine that built it: " + b.String(),
+		Detail: "names directories that are not of this tree: " + b.String(),
 		Hint:   "builds that read it look for files that are not there; repacking rewrites the forms that are known"})
 }
 
 // findLeaks reads a text line by line. A line longer than 64 KiB is taken in
 // pieces. The tree's own place may look like a builder's, as it does in CI: names
 // below one of own are no leaks.
-func findLeaks(r io.Reader, own [][]byte) (leaks, error) {
+func findLeaks(r io.Reader, own [][]byte, movable bool) (leaks, error) {
 	var l leaks
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; {
 		line, err := in.ReadSlice('\n')
-		if leaked(line) && leaked(without(line, own)) {
+		if leaked(line) && leaked(without(line, own)) || movable && installed(line) && installed(without(line, own)) {
 			if l.count++; len(l.first) < maxLeaks {
 				l.first = append(l.first, leak{n, quoteLine(line)})
 			}
@@ -96,6 +98,34 @@ func findLeaks(r io.Reader, own [][]byte) (leaks, error) {
 			return l, err
 		}
 	}
+}
+
+// movable tells whether a file should name the tree relative to itself: there is
+// a form for it, and repack writes that. A tree that stands in /opt/rocm, or in a
+// directory that a link of that name leads to, may as well say so.
+func (t *tree) movable(base string) bool {
+	for _, o := range t.own {
+		if bytes.HasPrefix(o, installedRoot) {
+			return false
+		}
+	}
+	return strings.HasSuffix(base, ".pc") || strings.HasSuffix(base, "-config")
+}
+
+// installedRoot begins the directory that AMD's own packages are installed in.
+var installedRoot = []byte("/opt/rocm")
+
+// remark matches lines that name a directory to people.
+var remark = regexp.MustCompile(`^\s*(#|Name:|Description:|URL:)`)
+
+// installed tells whether a line takes files from /opt/rocm or /opt/rocm-10.2.0.
+func installed(line []byte) bool {
+	i := bytes.Index(line, installedRoot)
+	if i < 0 || !startsPath(line[:i]) || remark.Match(line) {
+		return false
+	}
+	rest := line[i+len(installedRoot):]
+	return len(rest) == 0 || endsPart(rest[0]) || rest[0] == '-'
 }
 
 func without(line []byte, own [][]byte) []byte {

@@ -30,6 +30,13 @@ var placeBreaks = []oneBreak{
 	{name: "a link in a circle", do: func(f *fixture) { f.link(rocm+"bin/x", "x") }, want: "required link " + rocm + "bin/x | x"},
 	{name: "the root's link to the device libraries", do: func(f *fixture) { f.remove("amdgcn") }, want: "required root-shape amdgcn"},
 	{name: "a path in a .pc", do: func(f *fixture) { f.text(rocm+"lib/pkgconfig/y.pc", "prefix=/__w/x/stage\n", 0o644) }, want: "warning leaked-path " + rocm + "lib/pkgconfig/y.pc"},
+	{name: "another ROCm in a .pc", do: func(f *fixture) {
+		f.text(rocm+"lib/pkgconfig/y.pc", "# /opt/rocm\nDescription: of /opt/rocm\nprefix=/opt/rocm-10.1.0\n", 0o644)
+	}, want: "warning leaked-path " + rocm + "lib/pkgconfig/y.pc"},
+	{name: "its own place in a .pc", do: func(f *fixture) { f.text(rocm+"lib/pkgconfig/y.pc", "prefix=/opt/rocm\n", 0o644) },
+		with: func(o *Options) { o.FinalPrefix = "/opt/rocm" }},
+	{name: "another name in a .pc", do: func(f *fixture) { f.text(rocm+"lib/pkgconfig/y.pc", "a=/usr/opt/rocm\nb=/opt/rocmx\n", 0o644) }},
+	{name: "another ROCm in a -config", do: func(f *fixture) { f.text(rocm+"bin/y-config", "prefix=/opt/rocm\n", 0o644) }, want: "warning leaked-path " + rocm + "bin/y-config"},
 	{name: "a path in a .la", do: func(f *fixture) { f.text(rocm+"lib/y.la", "libdir='/therock/build'\n", 0o644) }, want: "warning leaked-path " + rocm + "lib/y.la"},
 	{name: "a path in a .cmake", do: func(f *fixture) { f.text(rocm+"lib/cmake/y.cmake", "set(A /home/runner/x)\n", 0o644) }, want: "warning leaked-path " + rocm + "lib/cmake/y.cmake"},
 	{name: "a path in a -config", do: func(f *fixture) { f.text(rocm+"bin/y-config", "echo -L/__w/x\n", 0o644) }, want: "warning leaked-path " + rocm + "bin/y-config"},

@@ -183,7 +183,7 @@ func FuzzLeaks(f *testing.F) {
 	f.Add([]byte("prefix=/__w/x\n-L/opt/python/x\n/therock\n"))
 	f.Add([]byte("\x00\xff/home/runner"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := findLeaks(strings.NewReader(string(b)), nil)
+		l, err := findLeaks(strings.NewReader(string(b)), nil, false)
 		if err != nil || len(l.first) > maxLeaks || l.count < len(l.first) {
 			t.Fatalf("%+v, %v", l, err)
 		}
