@@ -38,8 +38,8 @@ type Options struct {
 	Profile string
 	// Version is what the tree should be; "" takes it from manifest.json.
 	Version string
-	// Target is the GPU that the tree is for, such as gfx1151; "" takes it from
-	// manifest.json. Kernels are only looked for with one target.
+	// Target is the GPU whose code is run, such as gfx1151; "" takes it from
+	// manifest.json, with what the prefix tells the runtime to take it for. Kernels are only looked for with one target.
 	Target string
 	// FinalPrefix is the absolute path under which the directory will be
 	// used; "" is where it stands. It is no leaked path wherever it is.

@@ -86,6 +86,11 @@ var kernelBreaks = []oneBreak{
 			f.text(rocm+"lib/llvm/amdgcn/bitcode/"+name+".amdgcn.bc", "BC", 0o644)
 		}
 	}},
+	{name: "a GPU that is taken for another", do: func(f *fixture) {
+		rocBLAS(f, "gfx1150")
+		f.text("manifest.json", `{"schema":1,"version":"10.2.0a20260930","options":{"target":"gfx1151","env":{"HSA_OVERRIDE_GFX_VERSION":"11.5.0"}}}`, 0o644)
+		f.text(rocm+".kpack/k_lib_gfx1150.kpack", archive, 0o644)
+	}},
 	{name: "features of a target", do: func(f *fixture) { rocBLAS(f, "gfx1100") }, with: target("gfx1151:xnack-"), want: "required kernels " + blasDir + " | gfx1151"},
 	{name: "all archives", do: func(f *fixture) { f.remove(rocm + ".kpack/k_lib_gfx1151.kpack") }, want: "fatal kpack " + rocm + ".kpack | .kpack"},
 	{name: "one archive", do: func(f *fixture) {

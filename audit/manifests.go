@@ -28,10 +28,11 @@ func (a *auditor) readManifest() {
 	}
 	if a.target == "" && a.prefix != nil {
 		var o struct {
-			Target string `json:"target"`
+			Target string            `json:"target"`
+			Env    map[string]string `json:"env"`
 		}
 		if json.Unmarshal(a.prefix.Options, &o) == nil {
-			a.target = o.Target
+			a.target = gfx.Overridden(o.Target, o.Env["HSA_OVERRIDE_GFX_VERSION"])
 		}
 	}
 	// The tools of ROCm print features behind the name, which code has or has not

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
@@ -331,7 +332,7 @@ func (m *maker) audit(ctx context.Context) error {
 	m.o.Event(Event{Stage: "audit"})
 	report, err := audit.Run(ctx, m.dir, audit.Options{
 		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
-		Version: m.version(), Target: m.o.Target, FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
+		Version: m.version(), Target: gfx.Overridden(m.o.Target, m.o.Env["HSA_OVERRIDE_GFX_VERSION"]), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
 	})
 	if err != nil {
 		return err

@@ -117,6 +117,20 @@ func Override(target string) string {
 	return fmt.Sprintf("%d.%d.%d", g.major, g.minor, g.stepping)
 }
 
+// Overridden returns the target whose code a GPU runs when
+// HSA_OVERRIDE_GFX_VERSION says value: gfx1030 for 10.3.0. It is target, what the
+// GPU is, where value is none that Override could have made.
+func Overridden(target, value string) string {
+	var g generation
+	if n, err := fmt.Sscanf(value, "%d.%d.%d", &g.major, &g.minor, &g.stepping); n != 3 || err != nil {
+		return target
+	}
+	if name := fmt.Sprintf("gfx%d%x%x", g.major, g.minor, g.stepping); Override(name) == value {
+		return name
+	}
+	return target
+}
+
 // generation is a target's name taken apart: the last two characters are
 // hexadecimal digits, what is before them is decimal.
 type generation struct{ major, minor, stepping int }

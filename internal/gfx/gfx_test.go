@@ -109,3 +109,14 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+func TestOverridden(t *testing.T) {
+	for value, want := range map[string]string{
+		"10.3.0": "gfx1030", "9.0.10": "gfx90a", "9.0.6": "gfx906", "": "gfx1031", "10.3": "gfx1031", "10.3.0x": "gfx1031",
+		"1.-2.3": "gfx1031", "99999.1.1": "gfx1031", "10.300.0": "gfx1031", "gfx1030": "gfx1031",
+	} {
+		if got := Overridden("gfx1031", value); got != want {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+	}
+}
