@@ -80,8 +80,7 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 	case strings.HasSuffix(base, ".kpack"):
 		e.badKpack = checkKpack(head, info.Size())
 		return nil
-	case sharedObject.MatchString(base) && (len(head) == 0 || bytes.IndexByte(head, 0) >= 0):
-		// A text is a script for the linker, or is said where it is needed.
+	case sharedObject.MatchString(base) && lost(head):
 		e.badELF = errNotELF
 		return nil
 	case !isText(path.Base(base)):
@@ -93,6 +92,23 @@ func (t *tree) look(dir *os.Root, base string, e *entry, known *manifest.File) e
 
 // sharedObject matches the names of libraries alone: libfoo.so.1-gdb.py is none.
 var sharedObject = regexp.MustCompile(`^lib.*\.so(\.[0-9]+)*$`)
+
+// lost tells whether what a library begins with is that of none: a text may be
+// a script for the linker, and other systems have formats of their own.
+func lost(head []byte) bool {
+	if len(head) > 0 && bytes.IndexByte(head, 0) < 0 {
+		return false
+	}
+	for _, magic := range []string{
+		"MZ", "\xca\xfe\xba\xbe", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xfe\xed\xfa", // PE, Mach-O
+		"!<arch>\n", "!<thin>\n", "BC\xc0\xde", // archives, bitcode of LLVM
+	} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return false
+		}
+	}
+	return true
+}
 
 var errNotELF = errors.New("it is called a library, and is empty or something else")
 

@@ -103,6 +103,7 @@ var damages = []oneBreak{
 	{name: "nothing but zeros", do: func(f *fixture) { f.patch(victim, func(b []byte) []byte { return make([]byte, len(b)) }) }, want: damaged},
 	{name: "a library of bytes that nobody needs", do: func(f *fixture) { f.text(rocm+"lib/liby.so.1", "\x1f\x8b\x08\x00\x00", 0o644) },
 		want: "fatal invalid-elf " + rocm + "lib/liby.so.1"},
+	{name: "a library of another system", do: func(f *fixture) { f.text(rocm+"lib/liby.so", "\xcf\xfa\xed\xfe\x07\x00\x00\x01", 0o644) }},
 	{name: "a linker script", do: func(f *fixture) { f.text(rocm+"lib/liby.so", "INPUT(liby.so.1)\n", 0o644) }},
 	{name: "an odd class", do: func(f *fixture) { f.patch(victim, func(b []byte) []byte { b[4] = 9; return b }) }, want: damaged},
 	{name: "program headers of an odd size", do: func(f *fixture) { f.patch(victim, func(b []byte) []byte { b[54] = 55; return b }) }, want: damaged},
