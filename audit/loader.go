@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
@@ -160,6 +161,10 @@ func (l *loader) expand(origin *libDir, runPath string) []*libDir {
 	return dirs
 }
 
+// token matches ${NAME} and $NAME, which ends where no letter, digit or _ follows:
+// $ORIGINAL is none (elf/dl-load.c, is_dst).
+var token = regexp.MustCompile(`\$(?:\{[A-Z]+\}|\w+)`)
+
 // tokens replaces $ORIGIN, $LIB and $PLATFORM.
 func (l *loader) tokens(origin *libDir, elem string) []string {
 	if !strings.Contains(elem, "$") {
@@ -176,8 +181,17 @@ func (l *loader) tokens(origin *libDir, elem string) []string {
 	// In one pass: what a token stands for may hold a $ itself.
 	var out []string
 	for _, lib := range libs {
-		out = append(out, strings.NewReplacer("${ORIGIN}", at, "$ORIGIN", at, "${LIB}", lib, "$LIB", lib,
-			"${PLATFORM}", hostMachine, "$PLATFORM", hostMachine).Replace(elem))
+		out = append(out, token.ReplaceAllStringFunc(elem, func(s string) string {
+			switch strings.Trim(s, "${}") {
+			case "ORIGIN":
+				return at
+			case "LIB":
+				return lib
+			case "PLATFORM":
+				return hostMachine
+			}
+			return s
+		}))
 	}
 	return out
 }

@@ -86,6 +86,14 @@ var layouts = []struct {
 		"lib64/libd.so.1":                {soname: "libd.so.1"},
 		"x86_64/libb.so.1":               {soname: "libb.so.1"},
 	}, nil},
+	{"tokens that are none", "bin/main", map[string]elfSpec{
+		"bin/main":            {program: true, needed: []string{"liba.so.1", "libb.so.1"}, runpath: "$ORIGINAL/../lib:$ORIGIN_/../lib:${ORIGINAL}/../lib:$ORIGIN/../$LIBS:$ORIGIN-x/lib"},
+		"binAL/x":             {},
+		"bin_/x":              {},
+		"lib/liba.so.1":       {soname: "liba.so.1"},
+		"lib64S/x":            {},
+		"bin-x/lib/libb.so.1": {soname: "libb.so.1"},
+	}, nil},
 	{"hwcaps", "bin/main", map[string]elfSpec{
 		"bin/main":                             {program: true, needed: []string{"liba.so.1", "libb.so.1"}, runpath: "$ORIGIN/../lib"},
 		"lib/liba.so.1":                        {soname: "liba.so.1"},
