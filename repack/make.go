@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
-	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
@@ -52,7 +51,7 @@ func newMaker(dir string, o Options) (*maker, error) {
 		m.tree = treeDir
 	}
 	if len(o.Omit) > 0 {
-		if m.set, err = omit.New(o.Omit, o.Target); err != nil {
+		if m.set, err = omit.New(o.Omit, o.runs()); err != nil {
 			return nil, errors.Join(fmt.Errorf("repack: %w", err), root.Close())
 		}
 	}
@@ -332,7 +331,7 @@ func (m *maker) audit(ctx context.Context) error {
 	m.o.Event(Event{Stage: "audit"})
 	report, err := audit.Run(ctx, m.dir, audit.Options{
 		Scope: m.o.Audit.Scope, Allow: m.o.Audit.Allow, Files: m.files, Profile: m.o.Profile,
-		Version: m.version(), Target: gfx.Overridden(m.o.Target, m.o.Env["HSA_OVERRIDE_GFX_VERSION"]), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
+		Version: m.version(), Target: m.o.runs(), FinalPrefix: m.o.FinalPrefix, Jobs: m.jobs, Omitted: m.absent(),
 	})
 	if err != nil {
 		return err

@@ -106,3 +106,27 @@ func TestCloneNeedsTheListOfWhatIsLeftOut(t *testing.T) {
 	}
 	isUnfit(t, dir, every(), "no regular file")
 }
+
+// A GPU whose variables make another of it runs the other's kernels: those stay,
+// and a prefix without them cannot be the source of one with them.
+func TestKernelsOfTheGPUThatIsSaidToBe(t *testing.T) {
+	tarball := trimmable(t)
+	said := every()
+	said.Env = map[string]string{"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}
+	real := every()
+	real.Target = "gfx1030"
+	have, _ := into(t, tarball, said)
+	want, _ := into(t, tarball, real)
+	got, omitted, _ := listed(t, have)
+	wanted, _, _ := listed(t, want)
+	for p := range wanted {
+		if strings.Contains(p, "gfx1030") && got[p].Path == "" {
+			t.Errorf("%s, which this GPU runs, was left out", p)
+		}
+	}
+	if len(omitted) == 0 {
+		t.Error("nothing was left out")
+	}
+	own, _ := into(t, tarball, every())
+	isUnfit(t, own, said, "another env")
+}

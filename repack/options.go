@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
+	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/patchelf"
@@ -133,7 +134,7 @@ func (o Options) check() error {
 	case o.FinalPrefix != "" && !filepath.IsAbs(o.FinalPrefix):
 		return fmt.Errorf("final prefix %q is not an absolute path", o.FinalPrefix)
 	}
-	if _, err := omit.New(o.Omit, o.Target); err != nil {
+	if _, err := omit.New(o.Omit, o.runs()); err != nil {
 		return err
 	}
 	if err := (audit.Options{Scope: o.Audit.Scope, Allow: o.Audit.Allow}).Check(); err != nil {
@@ -171,6 +172,10 @@ func (o Options) shape() shape {
 	return shape{o.Layout, o.Profile, o.Target, o.RunPath, o.Interpreter, o.InterpreterPath, o.AddRPath, omit.Canonical(o.Omit), o.Env}
 }
 
+// runs is the target whose code runs on the GPU: HSA_OVERRIDE_GFX_VERSION among
+// the variables makes it another than Target.
+func (o Options) runs() string { return gfx.Overridden(o.Target, o.Env["HSA_OVERRIDE_GFX_VERSION"]) }
+
 // PerTarget reports whether the bytes of the tree depend on Target: then Clone
 // cannot make it of that of another.
 func (o Options) PerTarget() bool { return len(omit.ForTarget(o.Omit)) > 0 }
@@ -194,7 +199,7 @@ type shape struct {
 	AddRPath        []string `json:"add_rpath,omitempty"`
 	Omit            []string `json:"omit,omitempty"` // sorted, each once
 
-	Env map[string]string `json:"env,omitempty"` // shapes etc/ and nix-support/ alone
+	Env map[string]string `json:"env,omitempty"` // shapes etc/ and nix-support/, and by a GPU's override what is left out
 }
 
 // Recipe identifies what a prefix is made of: the tarball, the options that
