@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 func TestATreeInWhichEverythingIsRightHasNoFindings(t *testing.T) {
@@ -220,7 +221,7 @@ func TestEachBreakIsFoundAndNothingElse(t *testing.T) {
 				t.Errorf("got  %q\nwant %q\n%+v", got, want, r.Findings)
 			}
 			for _, x := range r.Findings {
-				if !isPrintable(x.Path + x.Subject + x.Detail + x.Hint) {
+				if !plain.Is(x.Path + x.Subject + x.Detail + x.Hint) {
 					t.Errorf("not printable: %q", x)
 				}
 				if x.Detail == "" || x.Hint == "" {

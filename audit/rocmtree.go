@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // rocmTree checks that there is a ROCm tree at all. Nothing else would be found
@@ -29,7 +31,7 @@ func rocmTree(_ context.Context, a *auditor) error {
 func (t *tree) notTree() error {
 	hint := "a ROCm tree, or a tarball of one, has them at its top"
 	if only := t.onlyDir("."); only != "" {
-		hint += "; try the content of the directory " + printable(t.inner(only)) + " in it"
+		hint += "; try the content of the directory " + plain.Text(t.inner(only)) + " in it"
 	}
 	return fmt.Errorf("%w: it holds none of bin, lib and opt/rocm; %s", ErrNotTree, hint)
 }

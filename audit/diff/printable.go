@@ -2,9 +2,8 @@ package diff
 
 import (
 	"reflect"
-	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // maxShown bounds one string of a report, bytes.
@@ -32,34 +31,6 @@ func settleValue(v reflect.Value) {
 			settleValue(v.Index(i))
 		}
 	case reflect.String:
-		if s := v.String(); len(s) > maxShown || !isPrintable(s) {
-			v.SetString(printable(s))
-		}
+		v.SetString(plain.Cut(v.String(), maxShown))
 	}
-}
-
-// printable writes control characters, invisible ones, those that turn the
-// direction of writing, and bytes that are not UTF-8 as escapes of Go. What is
-// longer than maxShown is cut.
-func printable(s string) string {
-	var b strings.Builder
-	for rest := s; rest != ""; {
-		if b.Len() >= maxShown {
-			b.WriteString("…")
-			break
-		}
-		r, n := utf8.DecodeRuneInString(rest)
-		if isPrintable(rest[:n]) {
-			b.WriteRune(r)
-		} else {
-			q := strconv.Quote(rest[:n])
-			b.WriteString(q[1 : len(q)-1])
-		}
-		rest = rest[n:]
-	}
-	return b.String()
-}
-
-func isPrintable(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
 }

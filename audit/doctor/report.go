@@ -1,9 +1,7 @@
 package doctor
 
 import (
-	"strconv"
-	"strings"
-	"unicode/utf8"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // Schema is the version of the report's format.
@@ -103,29 +101,29 @@ type Binary struct {
 
 // close fills Counts, and makes every string printable.
 func (r *Report) close() {
-	r.System = printable(r.System)
+	r.System = plain.Text(r.System)
 	for i := range r.Sections {
 		s := &r.Sections[i]
-		printableAll(s.Facts)
+		plainAll(s.Facts)
 		for j := range s.Findings {
 			f := &s.Findings[j]
-			f.Subject, f.Detail, f.Why = printable(clip(f.Subject)), printable(clip(f.Detail)), printable(f.Why)
-			printableAll(f.Remedy)
+			f.Subject, f.Detail, f.Why = plain.Cut(f.Subject, maxShown), plain.Cut(f.Detail, maxShown), plain.Text(f.Why)
+			plainAll(f.Remedy)
 			r.Counts.add(f.Severity)
 		}
 	}
 	for i := range r.Copies {
 		c := &r.Copies[i]
-		c.Root, c.Version = printable(c.Root), printable(c.Version)
-		printableAll(c.Names)
+		c.Root, c.Version = plain.Text(c.Root), plain.Text(c.Version)
+		plainAll(c.Names)
 	}
 	for i := range r.Mapped {
 		m := &r.Mapped[i]
-		m.Name, m.Path, m.Copy, m.Why, m.By = printable(m.Name), printable(m.Path), printable(m.Copy), printable(m.Why), printable(m.By)
+		m.Name, m.Path, m.Copy, m.Why, m.By = plain.Text(m.Name), plain.Text(m.Path), plain.Text(m.Copy), plain.Text(m.Why), plain.Text(m.By)
 	}
 	for i := range r.Binaries {
 		b := &r.Binaries[i]
-		b.Path, b.Slot, b.Generation = printable(b.Path), printable(b.Slot), printable(b.Generation)
+		b.Path, b.Slot, b.Generation = plain.Text(b.Path), plain.Text(b.Slot), plain.Text(b.Generation)
 	}
 }
 
@@ -143,38 +141,11 @@ func (c *Counts) add(severity string) {
 // OK reports whether nothing is broken.
 func (r *Report) OK() bool { return r.Counts.Broken == 0 }
 
-func printableAll(all []string) {
+func plainAll(all []string) {
 	for i := range all {
-		all[i] = printable(all[i])
+		all[i] = plain.Text(all[i])
 	}
 }
 
 // maxShown bounds what is shown of a name or of a variable's value, in bytes.
 const maxShown = 2048
-
-func clip(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxShown], "") + " …"
-}
-
-// printable writes what a terminal could take for anything but text as escapes
-// of Go.
-func printable(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for rest := s; rest != ""; {
-		r, n := utf8.DecodeRuneInString(rest)
-		if strconv.IsPrint(r) && (r != utf8.RuneError || n > 1) {
-			b.WriteRune(r)
-		} else {
-			q := strconv.Quote(rest[:n])
-			b.WriteString(q[1 : len(q)-1])
-		}
-		rest = rest[n:]
-	}
-	return b.String()
-}

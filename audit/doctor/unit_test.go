@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"io/fs"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 func TestParseMaps(t *testing.T) {
@@ -196,7 +198,7 @@ func FuzzTexts(f *testing.F) {
 		parseAccounts(mounts)
 		blacklistLine(settings)
 		overridden(settings)
-		if p := printable(settings); strings.ContainsAny(p, "\n\x1b\x00") {
+		if p := plain.Text(settings); strings.ContainsAny(p, "\n\x1b\x00") {
 			t.Errorf("%q is not printable", p)
 		}
 		if _, err := interpreter(settings); err == nil && !strings.HasPrefix(settings, "#!") {

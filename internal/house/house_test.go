@@ -76,6 +76,7 @@ var arrows = map[string][]string{
 	"internal/demo":          {},
 	"internal/demo/mkcorpus": {"internal/demo"},
 	"internal/cage":          {},
+	"internal/plain":         {},
 	"audit/doctor/recorded":  {"audit/doctor"}, // for tests
 	"internal/hostpkg":       {},
 	"internal/ldcache":       {},
@@ -84,7 +85,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/hostpkg", "internal/ldcache", "internal/environ"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
