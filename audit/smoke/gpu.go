@@ -142,7 +142,7 @@ func (r *run) kernels(ctx context.Context, g served) attempt {
 	}
 	code, err := product(k.dir, "kernel.co")
 	if err == nil {
-		err = os.WriteFile(j.dir+"/kernel.co", code, 0o644)
+		err = put(j.dir, "kernel.co", code)
 	}
 	if err != nil {
 		return attempt{verdict: broken(err)}

@@ -142,6 +142,26 @@ func judged(t *testing.T, rep *Report, lines []string, detail string) {
 	}
 }
 
+// What the tree's linker leaves where the code object is put is not followed.
+func TestGPUPlantedLink(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("untouched"), 0o644))
+	o, planted := onStandIn(machine("gfx1030")), false
+	o.Runner = runnerFunc(func(ctx context.Context, c cage.Command) (*cage.Result, error) {
+		res, err := compilations.Run(ctx, c)
+		if slices.Contains(c.Args, "child") {
+			planted = true
+			must(t, os.Symlink(secret, filepath.Join(c.Scratch, "kernel.co")))
+		}
+		return res, err
+	})
+	o.only = []string{"gpu-vector-add"}
+	judged(t, runChecks(t, standIn(t, "", "absent"), o), []string{"gpu-vector-add gfx1030 passed"}, "")
+	if b, err := os.ReadFile(secret); err != nil || string(b) != "untouched" || !planted {
+		t.Errorf("%.40q, %v, planted: %v", b, err, planted)
+	}
+}
+
 // A kernel that does not come back is ended.
 func TestGPUHang(t *testing.T) {
 	o := onStandIn(machine("gfx1030"))

@@ -66,6 +66,25 @@ func product(dir, name string) ([]byte, error) {
 	return b, err
 }
 
+// put writes a file into a scratch directory that a program of the tree has had:
+// a link under that name is removed, and not written through.
+func put(dir, name string, content []byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
 // codeObject reports what is wrong with a code object for target.
 func codeObject(b []byte, target string) error {
 	if len(b) < 64 || !bytes.HasPrefix(b, []byte("\x7fELF\x02\x01")) {
