@@ -67,11 +67,6 @@ func repackCorpus(tarball string) (err error) {
 	if out, err := exec.Command(binary, "repack", tarball, "--prefix", prefix, "--arch", "gfx1030").CombinedOutput(); err != nil {
 		return fmt.Errorf("repack the corpus: %w\n%s", err, out)
 	}
-	// Debian's hipcc is older than the clang beside it, and looks for this name of
-	// the directory of its libraries.
-	if err := os.Symlink("16", filepath.Join(prefix, "opt/rocm/lib/llvm/lib/clang/16.0.6")); err != nil {
-		return err
-	}
 	// Nothing that is checked needs these 3,500 files, which each clone would have.
 	for _, dir := range []string{"opt/rocm/lib/llvm/include", "opt/rocm/share/doc"} {
 		if err := os.RemoveAll(filepath.Join(prefix, dir)); err != nil {

@@ -54,6 +54,9 @@ compiler_links() { # TREE
 	ln -s lld "$llvm/bin/amdlld"
 	ln -s flang-new "$llvm/bin/amdflang"
 	for name in amdlld amdflang amdgpu-arch; do ln -s "../lib/llvm/bin/$name" "$1/bin/$name"; done
+	# Debian's hipcc is older than the clang beside it, and makes the name of its
+	# directory of the full version.
+	ln -s 16 "$llvm/lib/clang/16.0.6"
 	ln -s amdgpu-arch "$llvm/bin/offload-arch"
 	ln -s ../lib/llvm/bin/offload-arch "$1/bin/offload-arch"
 	# The driver reads the file named as it was called, from its own directory.
