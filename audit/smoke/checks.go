@@ -3,6 +3,7 @@ package smoke
 import (
 	"context"
 	"embed"
+	"path/filepath"
 	"regexp"
 )
 
@@ -28,7 +29,7 @@ func Checks() []Kind {
 		{"hipcc", CPU, "`bin/hipcc --version` prints the version of HIP and of its clang"},
 		{"device-code", CPU, "the compiler, asked for nothing but the target, finds its device libraries, and makes a code object for that target"},
 		{"opencl", CPU, "so it does for a kernel in OpenCL C"},
-		{"hip-clang", CPU, "a HIP program, host and device, compiles and links with `amdclang++` (`clang++` where there is none) and nothing but the target; it has device code, and its run path, if it has one, leads into this tree"},
+		{"hip-clang", CPU, "a HIP program, host and device, compiles and links with `amdclang++` (`clang++` where there is none) and nothing but the target; it has device code, and its run path, if it has one, names the place where this tree is used, no generation"},
 		{"hip-clang-run", CPU, "that program starts, loads this tree's HIP runtime, and says that there is no GPU"},
 		{"hip-hipcc", CPU, "a HIP program compiles and links with `hipcc`"},
 		{"hip-hipcc-run", CPU, "and starts likewise"},
@@ -107,6 +108,9 @@ func (r *run) program(ctx context.Context, p program, env string, first *string)
 	return passed("%s", short(lastLine(words)))
 }
 
+// systemRE matches where a system has the interpreters that it can install.
+var systemRE = regexp.MustCompile(`^/(usr|bin|sbin|nix/store|gnu/store)/`)
+
 // find returns the path of a program of the tree; a verdict where it is not
 // there, or this machine lacks the interpreter of the script that it is.
 func (r *run) find(name, needs string) (file string, v verdict, ok bool) {
@@ -117,7 +121,11 @@ func (r *run) find(name, needs string) (file string, v verdict, ok bool) {
 	if needs != "" && !r.tree.entry(needs) {
 		return "", notThere("the tree has no %s, which %s needs", needs, name), false
 	}
-	if i := r.tree.interpreter(name); i != "" {
+	switch i := r.tree.interpreter(name); {
+	case i == "":
+	case filepath.IsAbs(i) && !systemRE.MatchString(i):
+		return "", failed("%s is a script for %s, which is no place of this system's programs: repack rewrites those of the machine that built it", name, i), false
+	default:
 		return "", notThere("%s is a script for %s, which this machine does not have: install it", name, i), false
 	}
 	return file, verdict{}, true

@@ -107,8 +107,9 @@ func (r *run) load(ctx context.Context) error {
 // alone, its runtime has it.
 func (r *run) rtc(ctx context.Context) error {
 	return r.eachTarget(ctx, Check{Name: "hiprtc"}, func(env, target string) verdict {
-		lib, ok := r.tree.library("libhiprtc")
-		if !ok {
+		lib, own := r.tree.library("libhiprtc")
+		ok := own
+		if !own {
 			lib, ok = r.tree.library(hipRuntime)
 		}
 		if !ok {
@@ -127,7 +128,7 @@ func (r *run) rtc(ctx context.Context) error {
 			return brokenOwn(err)
 		}
 		l := lines(res.Stdout)
-		if l.has("error", "dlsym") {
+		if !own && l.has("error", "dlsym") {
 			return notThere("%s has no runtime compiler", filepath.Base(lib))
 		}
 		if v, ok := r.ended(res, env); !ok {

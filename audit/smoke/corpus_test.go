@@ -84,7 +84,9 @@ func TestBreaks(t *testing.T) {
 		{"a header of HIP lost", remove("opt/rocm/include/hip/hip_runtime_api.h"), Empty, []string{"hip-clang failed", "hip-clang-run not-run"}, "hip_runtime_api.h"},
 		{"a program that crashes", write("bin/rocminfo", "#!/bin/sh\nkill -SEGV $$\n"), Empty, []string{"rocminfo failed"}, "SIGSEGV"},
 		{"a program that says nothing", write("bin/rocminfo", "#!/bin/sh\n"), Empty, []string{"rocminfo failed"}, "nothing of what it is known to say"},
-		{"a program without its interpreter", write("opt/rocm/bin/hipconfig", "#!/opt/python/cp312/bin/python3\n"), Empty, []string{"hipconfig not-there"}, "/opt/python"},
+		{"a program without its interpreter", write("opt/rocm/bin/hipconfig", "#!/opt/python/cp312/bin/python3\n"), Empty, []string{"hipconfig failed"}, "/opt/python"},
+		{"a program without an interpreter that can be installed", write("opt/rocm/bin/hipconfig", "#!/usr/bin/python3.99\n"), Empty, []string{"hipconfig not-there"}, "install it"},
+		{"a program for env without its interpreter", write("opt/rocm/bin/hipconfig", "#!/usr/bin/env -S ruby99 -w\n"), Empty, []string{"hipconfig not-there"}, "ruby99"},
 		{"a version that depends on HIP_PATH", write("bin/hipconfig", "#!/bin/sh\necho 7.${HIP_PATH:+6}1\n"), "", []string{"hipconfig passed", "hipconfig failed"}, "something else"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,11 +117,11 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// What does not end is ended, with all that it started.
+// What does not end is ended, with all that it started. Once is enough to tell.
 func TestHang(t *testing.T) {
 	dir := clone(t)
 	replace(t, filepath.Join(dir, "bin/rocminfo"), "#!/bin/sh\ntrap '' TERM\nsleep 1000 &\nsleep 1000\n")
-	rep := runChecks(t, dir, Options{Timeout: time.Second, Environments: []string{Empty}}, "rocminfo")
+	rep := runChecks(t, dir, Options{Timeout: time.Second}, "rocminfo")
 	want(t, rep, "rocminfo empty failed")
 	if d := rep.Checks[0].Detail; !strings.Contains(d, "did not end within 1s") {
 		t.Error(d)
@@ -176,6 +178,29 @@ func runPath(name string) func(*testing.T, string) {
 		}, nil)
 		must(t, err)
 	}
+}
+
+// That the runtime says no device is what is proven, not that it says something.
+func TestOtherErrorsOfHIP(t *testing.T) {
+	dir := clone(t)
+	preload := filepath.Join(dir, "opt/rocm/lib/preload.so")
+	compileC(t, "hip.c", preload, "count")
+	runner := runnerFunc(func(ctx context.Context, c cage.Command) (*cage.Result, error) {
+		if filepath.Base(c.Path) == "hello" {
+			c.Env = append(c.Env, "LD_PRELOAD="+preload)
+		}
+		return cage.Run(ctx, c)
+	})
+	rep := runChecks(t, dir, Options{Environments: []string{Empty}, Runner: runner}, "hip-clang", "hip-clang-run")
+	want(t, rep, "hip-clang empty passed", "hip-clang-run empty failed")
+	for _, fault := range []string{"count", "silent"} {
+		rep := runChecks(t, standIn(t, fault, "absent"), Options{Environments: []string{Empty}}, "hip-load")
+		want(t, rep, "hip-load empty failed")
+	}
+	dir = clone(t)
+	compileC(t, "hip.c", filepath.Join(dir, "opt/rocm/lib/libhiprtc.so"), "")
+	rep = runChecks(t, dir, Options{Environments: []string{Empty}}, "hiprtc")
+	want(t, rep, "hiprtc gfx1030 empty failed")
 }
 
 // The other kind of cage does too, where this kernel has it; where it does not,
@@ -240,9 +265,17 @@ func TestRunPathOfPrograms(t *testing.T) {
 	replace(t, filepath.Join(dir, "etc/ld.so.conf.d/rocm-nightly.conf"), final+"/opt/rocm/lib\n")
 	want(t, runChecks(t, dir, o), right...)
 
-	// And one that is where it stays is run by its own run path.
+	// One that names a generation dies with it.
 	lib := filepath.Join(dir, "opt/rocm/lib")
 	replace(t, filepath.Join(dir, "opt/rocm/lib/llvm/bin/rocm.cfg"), "--rocm-path='<CFGDIR>/../../..'\n-Wl,-rpath,"+lib+"\n")
+	rep = runChecks(t, dir, o)
+	want(t, rep, "hip-clang empty failed", "hip-clang-run empty not-run")
+	if d := rep.Checks[0].Detail; !strings.Contains(d, lib+", and not "+final) {
+		t.Error(d)
+	}
+
+	// And one that is where it stays is run by its own run path.
+	replace(t, filepath.Join(dir, "etc/ld.so.conf.d/rocm-nightly.conf"), lib+"\n")
 	seen := 0
 	o.Runner = runnerFunc(func(ctx context.Context, c cage.Command) (*cage.Result, error) {
 		if filepath.Base(c.Path) == "hello" {

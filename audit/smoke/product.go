@@ -163,6 +163,11 @@ func (r *run) hipProgram(b []byte) (*hipProgram, error) {
 	return p, r.runPath(p)
 }
 
+// names reports whether the run path of p has one of these directories.
+func (p *hipProgram) names(dirs []string) bool {
+	return slices.ContainsFunc(strings.Split(p.path, ":"), func(dir string) bool { return slices.Contains(dirs, filepath.Clean(dir)) })
+}
+
 // runPath looks where the run path of p leads. One that leads to the HIP runtime
 // of something else is an error.
 func (r *run) runPath(p *hipProgram) error {
@@ -180,6 +185,9 @@ func (r *run) runPath(p *hipProgram) error {
 		}
 		clean := filepath.Clean(dir)
 		if strings.HasPrefix(clean, r.tree.dir+"/") && r.tree.has(strings.TrimPrefix(clean, r.tree.rocm+"/")+"/"+p.runtime) {
+			if len(final) > 0 && !p.names(final) {
+				return fmt.Errorf("the program's run path has %s, and not %s, where the tree is used: the program dies with this directory", dir, final[0])
+			}
 			p.leads = true
 			return nil
 		}

@@ -211,22 +211,24 @@ func (r *run) each(ctx context.Context, c Check, do func(env string) verdict) er
 		if err := r.try(ctx, c, func() verdict { return do(env) }); err != nil {
 			return err
 		}
-		if r.absent() {
+		if r.once() {
 			return nil
 		}
 	}
 	return nil
 }
 
-// absent reports whether the last check came to nothing, for a reason that is the
-// same in any environment and for any target: once is enough to say it.
-func (r *run) absent() bool {
+// once reports whether the last check is not made again in another environment or
+// for another target: it came to nothing, for a reason that is the same in all of
+// them, or it did not end, and a night of programs that all wait would take hours
+// to be refused.
+func (r *run) once() bool {
 	n := len(r.report.Checks)
 	if n == 0 {
 		return false
 	}
 	status := r.report.Checks[n-1].Status
-	return status == NotThere || status == NotRun
+	return status == NotThere || status == NotRun || status == Failed && r.last != nil && r.last.TimedOut
 }
 
 // job is a scratch directory in which a check works.

@@ -135,6 +135,18 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// A header of C++ is the machine's to have, one of the compiler's own the tree's.
+func TestMissingHeaders(t *testing.T) {
+	dir := bare(t, "lib/llvm/bin/clang", "lib/llvm/bin/clang++", "include/hip/hip_runtime.h")
+	for header, status := range map[string]string{"cmath": NotThere, "stddef.h": Failed, "__stddef_size_t.h": Failed} {
+		runner := runnerFunc(func(context.Context, cage.Command) (*cage.Result, error) {
+			return &cage.Result{Stderr: []byte("host.cpp:3:10: fatal error: '" + header + "' file not found\n"), ExitCode: 1, Kind: "test"}, nil
+		})
+		rep := runChecks(t, dir, Options{Runner: runner, Environments: []string{Empty}}, "hip-clang")
+		want(t, rep, "hip-clang empty "+status)
+	}
+}
+
 // A library of the decoy ends what loads it, and a program that looks for a
 // symbol in it says so: found out with the loader of this machine.
 func TestDecoyLibrary(t *testing.T) {

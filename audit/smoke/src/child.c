@@ -70,7 +70,9 @@ static int devices(void *lib) {
 	int (*count)(int *) = function(lib, "hipGetDeviceCount");
 	say("step", "hipGetDeviceCount", 0, 0);
 	hip("hipGetDeviceCount", count(&n));
-	if (n <= 0)
+	if (n < 0)
+		stop("error", "hipGetDeviceCount", n, "devices");
+	if (n == 0)
 		stop("none", "hipGetDeviceCount", n, "no device");
 	return n;
 }

@@ -7,11 +7,15 @@
 __global__ void hello(float *x) { x[threadIdx.x] = sinf(x[threadIdx.x]) + 1.0f; }
 
 int main() {
-  int n = 0;
+  int n = -1;
   hipError_t e = hipGetDeviceCount(&n);
-  if (e != hipSuccess || n == 0) {
+  if (e == hipErrorNoDevice || (e == hipSuccess && n == 0)) {
     std::printf("smoke: none hipGetDeviceCount %d %s\n", (int)e, hipGetErrorString(e));
-    return e == hipErrorNoDevice || n == 0 ? 0 : 1;
+    return 0;
+  }
+  if (e != hipSuccess || n < 0) {
+    std::printf("smoke: error hipGetDeviceCount %d %s\n", (int)e, hipGetErrorString(e));
+    return 1;
   }
   float *x = nullptr;
   if ((e = hipMalloc(&x, 64 * sizeof(float))) != hipSuccess) {
