@@ -211,15 +211,15 @@ func TestEitherCage(t *testing.T) {
 			c.Only = kind
 			return cage.Run(ctx, c)
 		})
-		rep := runChecks(t, corpus(t), Options{Runner: runner, Environments: []string{Empty}}, "rocminfo", "hipconfig", "device-code", "hip-load")
+		rep := runChecks(t, corpus(t), Options{Runner: runner, Environments: []string{Empty}}, "rocminfo", "hip-clang", "hip-clang-run", "hip-load")
 		if rep.Cage == "" {
-			want(t, rep, "rocminfo empty not-run", "hipconfig empty not-run", "device-code gfx1030 empty not-run", "hip-load empty not-run")
+			want(t, rep, "rocminfo empty not-run", "hip-clang empty not-run", "hip-clang-run empty not-run", "hip-load empty not-run")
 			continue
 		}
 		if rep.Cage != kind {
 			t.Errorf("a cage of %s, not %s", rep.Cage, kind)
 		}
-		want(t, rep, "rocminfo empty passed", "hipconfig empty passed", "device-code gfx1030 empty passed", "hip-load empty passed")
+		want(t, rep, "rocminfo empty passed", "hip-clang empty passed", "hip-clang-run empty passed", "hip-load empty passed")
 	}
 }
 

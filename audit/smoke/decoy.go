@@ -131,7 +131,23 @@ func makeDecoy(dir string, t *tree) error {
 			return err
 		}
 	}
-	return nil
+	return show(dir)
+}
+
+// show lets everybody read what its owner can, whatever the umask was: a decoy
+// that the user of the cage cannot look into would catch nothing.
+func show(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type() == fs.ModeSymlink {
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		owner := fi.Mode().Perm() & 0o500
+		return os.Chmod(name, fi.Mode().Perm()|owner>>3|owner>>6)
+	})
 }
 
 // bitcodeNames are those that t has, and those that a compiler asks for first.

@@ -142,7 +142,7 @@ func (r *run) kernels(ctx context.Context, g served) attempt {
 	}
 	code, err := product(k.dir, "kernel.co")
 	if err == nil {
-		err = put(j.dir, "kernel.co", code)
+		err = put(j.dir, "kernel.co", code, 0o644)
 	}
 	if err != nil {
 		return attempt{verdict: broken(err)}

@@ -66,9 +66,10 @@ func product(dir, name string) ([]byte, error) {
 	return b, err
 }
 
-// put writes a file into a scratch directory that a program of the tree has had:
-// a link under that name is removed, and not written through.
-func put(dir, name string, content []byte) error {
+// put writes a file that the user of the cage can read into a scratch directory,
+// whatever the umask. A program of the tree may have had that directory: a link
+// under that name is removed, and not written through.
+func put(dir, name string, content []byte, mode fs.FileMode) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -77,12 +78,12 @@ func put(dir, name string, content []byte) error {
 	if err := root.RemoveAll(name); err != nil {
 		return err
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Chmod(mode), f.Close())
 }
 
 // codeObject reports what is wrong with a code object for target.

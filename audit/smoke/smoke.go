@@ -250,7 +250,7 @@ func (r *run) job(env []string, names ...string) (*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(j.dir, name), b, 0o644); err != nil {
+		if err := put(j.dir, name, b, 0o644); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,6 +97,32 @@ func TestCommands(t *testing.T) {
 		if !strings.Contains("\n"+strings.Join(seen[1].Env, "\n"), "\n"+name) {
 			t.Errorf("%s is not in %q", name, seen[1].Env)
 		}
+	}
+}
+
+// The user of the cage can read what is made for it, and the decoy, whatever the
+// umask.
+func TestUmask(t *testing.T) {
+	dir := bare(t, "lib/llvm/bin/clang++", "lib/libamd_comgr.so.3")
+	defer syscall.Umask(syscall.Umask(0o077))
+	looked := 0
+	runner := runnerFunc(func(_ context.Context, c cage.Command) (*cage.Result, error) {
+		for _, made := range append(c.ReadOnly[1:], filepath.Join(c.Scratch, "kernel.hip")) {
+			must(t, filepath.WalkDir(made, func(name string, d fs.DirEntry, err error) error {
+				must(t, err)
+				fi, err := os.Stat(name)
+				must(t, err)
+				looked++
+				if m := fi.Mode().Perm(); m&0o044 != 0o044 || d.IsDir() && m&0o011 != 0o011 {
+					t.Errorf("%s has mode %o", name, m)
+				}
+				return nil
+			}))
+		}
+		return &cage.Result{ExitCode: 1, Kind: "test"}, nil
+	})
+	if runChecks(t, dir, Options{Runner: runner}, "device-code"); looked < 20 {
+		t.Errorf("looked at %d files", looked)
 	}
 }
 
