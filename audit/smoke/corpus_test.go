@@ -246,7 +246,7 @@ func TestRunPathOfPrograms(t *testing.T) {
 	dir, final := clone(t), filepath.Join(t.TempDir(), "current")
 	replace(t, filepath.Join(final, "opt/rocm/lib/libamdhip64.so.5"), "the night before")
 	replace(t, filepath.Join(dir, "opt/rocm/lib/llvm/bin/rocm.cfg"), "--rocm-path='<CFGDIR>/../../..'\n-Wl,-rpath,"+final+"/opt/rocm/lib\n")
-	o := Options{Environments: []string{Empty}, FinalPrefix: final, only: []string{"hip-clang", "hip-clang-run"}}
+	o := Options{Environments: []string{Empty}, FinalPrefix: final, Runner: &compiled{}, only: []string{"hip-clang", "hip-clang-run"}}
 	right := []string{"hip-clang empty passed", "hip-clang-run empty passed"}
 	rep := runChecks(t, dir, o)
 	want(t, rep, right...)
@@ -268,6 +268,8 @@ func TestRunPathOfPrograms(t *testing.T) {
 	// One that names a generation dies with it.
 	lib := filepath.Join(dir, "opt/rocm/lib")
 	replace(t, filepath.Join(dir, "opt/rocm/lib/llvm/bin/rocm.cfg"), "--rocm-path='<CFGDIR>/../../..'\n-Wl,-rpath,"+lib+"\n")
+	again := &compiled{}
+	o.Runner = again
 	rep = runChecks(t, dir, o)
 	want(t, rep, "hip-clang empty failed", "hip-clang-run empty not-run")
 	if d := rep.Checks[0].Detail; !strings.Contains(d, lib+", and not "+final) {
@@ -284,7 +286,7 @@ func TestRunPathOfPrograms(t *testing.T) {
 				t.Errorf("run with %q", c.Env)
 			}
 		}
-		return cage.Run(ctx, c)
+		return again.Run(ctx, c)
 	})
 	want(t, runChecks(t, dir, o), right...)
 	if seen != 1 {

@@ -67,10 +67,19 @@ func repackCorpus(tarball string) (err error) {
 	if out, err := exec.Command(binary, "repack", tarball, "--prefix", prefix, "--arch", "gfx1030").CombinedOutput(); err != nil {
 		return fmt.Errorf("repack the corpus: %w\n%s", err, out)
 	}
-	// Nothing that is checked needs these 3,500 files, which each clone would have.
-	for _, dir := range []string{"opt/rocm/lib/llvm/include", "opt/rocm/share/doc"} {
-		if err := os.RemoveAll(filepath.Join(prefix, dir)); err != nil {
+	// Nothing that is checked needs these 4,000 files, which each clone would have.
+	for _, pattern := range []string{
+		"opt/rocm/lib/llvm/include", "opt/rocm/lib/llvm/lib/*.a", "opt/rocm/lib/llvm/lib/cmake", "opt/rocm/lib/llvm/share",
+		"opt/rocm/share/doc", "opt/rocm/share/man", "share/licenses",
+	} {
+		names, err := filepath.Glob(filepath.Join(prefix, pattern))
+		if err != nil {
 			return err
+		}
+		for _, name := range names {
+			if err := os.RemoveAll(name); err != nil {
+				return err
+			}
 		}
 	}
 	shared.prefix = prefix
