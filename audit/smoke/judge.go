@@ -57,7 +57,11 @@ func (r *run) ended(res *cage.Result, env string) (verdict, bool) {
 // blame says by which variables the other ROCm may have come in.
 func (r *run) blame(said string) string {
 	if strings.Contains(said, "a program of another ROCm was run") {
-		return "a program: PATH, ROCM_PATH, HIP_PATH or HIP_CLANG_PATH was followed"
+		said = "a program: PATH, ROCM_PATH, HIP_PATH or HIP_CLANG_PATH was followed"
+		if !r.tree.wrapped {
+			said += "; this tree has no wrappers, which set them"
+		}
+		return said
 	}
 	return "a library: LD_LIBRARY_PATH came before the run path, as it does with DT_RUNPATH; repack with run_path: rpath"
 }

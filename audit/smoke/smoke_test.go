@@ -147,6 +147,7 @@ func TestVerdicts(t *testing.T) {
 		{cage.Result{ExitCode: -1, TimedOut: true, Stdout: []byte("ROCk module is loaded\n")}, nil, Empty, Failed, "did not end"},
 		{cage.Result{ExitCode: -1, Exceeded: "memory"}, nil, Empty, Failed, "memory"},
 		{cage.Result{ExitCode: decoyStatus}, nil, Hostile, Failed, "a library or a program of the other ROCm"},
+		{cage.Result{ExitCode: decoyStatus, Stderr: []byte("a program of another ROCm was run\n")}, nil, Hostile, Failed, "this tree has no wrappers"},
 		{cage.Result{ExitCode: 0, Stdout: []byte("hello")}, nil, Empty, Failed, "nothing of what"},
 		{cage.Result{}, &cage.StartError{Path: "rocminfo", Err: syscall.ENOENT}, Empty, Failed, "does not exist"},
 		{cage.Result{}, &cage.StartError{Path: "rocminfo", Err: syscall.ENOEXEC}, Empty, Failed, "exec format"},
