@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // Schema is the version of the report's format.
@@ -171,36 +172,10 @@ func tail(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	lines = lines[max(0, len(lines)-maxLines):]
 	for i, l := range lines {
-		lines[i] = printable(strings.TrimRight(l, "\r\t "))
+		lines[i] = plain.Text(strings.ReplaceAll(strings.TrimRight(l, "\r\t "), "\t", "    "))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// printable is one line with escapes of Go for what is not text.
-func printable(s string) string {
-	var b strings.Builder
-	for s != "" {
-		r, n := utf8.DecodeRuneInString(s)
-		if (r != utf8.RuneError || n > 1) && (strconv.IsPrint(r) || r == '\t') {
-			b.WriteString(s[:n])
-		} else {
-			q := strconv.Quote(s[:n])
-			b.WriteString(q[1 : len(q)-1])
-		}
-		s = s[n:]
-	}
-	return b.String()
-}
-
 // short bounds a line that becomes part of a detail.
-func short(s string) string {
-	s = printable(strings.TrimSpace(s))
-	if len(s) > maxDetail {
-		cut := maxDetail
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	return s
-}
+func short(s string) string { return plain.Cut(strings.TrimSpace(s), maxDetail) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/internal/cage"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // Runner runs one command in a cage; it never runs it otherwise. Its errors are
@@ -196,7 +197,7 @@ func (r *run) try(ctx context.Context, c Check, do func() verdict) error {
 	if err := ctx.Err(); err != nil {
 		return err // what a killed program looks like says nothing
 	}
-	c.Status, c.Detail, c.Seconds, c.Command = v.status, printable(v.detail), seconds(r.spent), printable(r.command)
+	c.Status, c.Detail, c.Seconds, c.Command = v.status, plain.Text(v.detail), seconds(r.spent), plain.Text(r.command)
 	if v.status != Passed && r.last != nil {
 		c.Output = tail(string(r.last.Stdout) + string(r.last.Stderr))
 	}
