@@ -34,7 +34,8 @@ grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 if [ "$status" != 0 ]; then
 	echo "---- what failed:"
-	grep -E -A 40 '^ *--- FAIL|DATA RACE|^panic:|^# |\[build failed\]' "$log" | grep -vE '^ *(=== |--- (PASS|SKIP))' | head -n 300
+	# What a test says stands before the line that says that it failed.
+	grep -E -B 60 -A 40 '^ *--- FAIL|DATA RACE|^panic:|^# |\[build failed\]' "$log" | grep -vE '^ *(=== |--- (PASS|SKIP))' | head -n 300
 fi
 if [ -n "$skipped" ]; then
 	echo "---- skipped:"

@@ -169,7 +169,12 @@ func (c *compilerPaths) read(p string) (text string, ok bool, err error) {
 	if err != nil || bytes.IndexByte(data, 0) >= 0 {
 		return "", false, err
 	}
-	return plainConfig(string(data)), true, nil
+	text = plainConfig(string(data))
+	if slices.ContainsFunc(strings.SplitAfter(text, "\n"), configBegin.MatchString) {
+		c.left = append(c.left, FileLeft{Path: c.at(p), Reason: "has marks of ours that do not belong together"})
+		return "", false, nil
+	}
+	return text, true, nil
 }
 
 func (c *compilerPaths) content(p string) ([]byte, error) {

@@ -248,3 +248,17 @@ func TestCompilerPathIsNoLeak(t *testing.T) {
 		t.Errorf("line %d", i)
 	}
 }
+
+// Marks within marks could mean either line: such a file stays as it is.
+func TestMarksThatDoNotBelongTogether(t *testing.T) {
+	for _, text := range []string{
+		"# rocm-nightly, instead of: -x\n# rocm-nightly, instead of: -frtlib-add-rpath\n# rocm-nightly: end\n# rocm-nightly: end\n",
+		"-frtlib-add-rpath\n# rocm-nightly, added:\n",
+	} {
+		dir, files := compilerTree(t, map[string]string{"rocm.cfg": text}, "")
+		edits, left := compilerPlan(t, dir, files, "/opt/rocm", true)
+		if len(edits) != 0 || len(left) != 1 || left[0].Path != "lib/llvm/bin/rocm.cfg" {
+			t.Errorf("%q: edited %q, left %+v", text, edits, left)
+		}
+	}
+}
