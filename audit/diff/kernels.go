@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/omit"
 )
 
 // kernelDirs are where libraries keep GPU code, or what was measured for it.
@@ -39,33 +40,18 @@ func kernelLibrary(p string) string {
 	return ""
 }
 
-var (
-	// targetRE finds targets in a part of a path: Kernels.so-000-gfx90a-xnack+.hsaco,
-	// blas_lib_gfx9-4-generic.kpack.
-	targetRE = regexp.MustCompile(`gfx[0-9]+(?:-[0-9]+)?-generic|gfx[0-9a-f]+[xX]*`)
-	// databaseRE finds the target of a database of MIOpen, whose number of
-	// compute units follows in hex where it is above 64: gfx90a6e.
-	databaseRE = regexp.MustCompile(`\Agfx(?:[6-9][0-9a-f]{2}|[1-5][0-9a-f]{3})`)
-)
-
 // targetsOf lists the targets that a file of GPU code names, each once.
 func targetsOf(p, library string) []string {
-	var found []string
 	if rest, ok := strings.CutPrefix(p, bitcodeDir+"oclc_isa_version_"); ok {
 		return []string{"gfx" + strings.TrimSuffix(rest, ".bc")}
 	}
-	if library == "MIOpen" {
-		if t := databaseRE.FindString(path.Base(p)); t != "" {
-			found = append(found, t)
-		}
-		return found
+	if library != "MIOpen" {
+		return omit.NamedGPUs(p)
 	}
-	for _, t := range targetRE.FindAllString(p, 8) {
-		if !slices.Contains(found, t) {
-			found = append(found, t)
-		}
+	if gpu := omit.FirstGPU(path.Base(p)); gpu != "" {
+		return []string{gpu}
 	}
-	return found
+	return nil
 }
 
 // kernels counts GPU code by library and target.

@@ -35,16 +35,21 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
+// gpuFirst matches the GPU that a name begins with, though hex digits may follow:
+// names of GPUs have three digits up to gfx9 and four from gfx10 on.
+const gpuFirst = `^gfx(?:[6-9][0-9a-f]{2}|[1-5][0-9a-f]{3})`
+
+var gpuFirstRE = regexp.MustCompile(gpuFirst)
+
 // databaseRE takes the name of a database of MIOpen apart: the GPU, and the
 // number of its compute units: in decimal after _ up to 64, above that in hex
-// right behind the GPU (MIOpen, Handle::GetDbBasename). Names of GPUs have
-// three digits up to gfx9 and four from gfx10 on.
-var databaseRE = regexp.MustCompile(`^(gfx(?:[6-9][0-9a-f]{2}|[1-5][0-9a-f]{3}))[0-9a-f]*(?:[._-].*)?\.(?:kdb|db|db\.txt|fdb\.txt)(?:\.bz2)?$`)
+// right behind the GPU (MIOpen, Handle::GetDbBasename).
+var databaseRE = regexp.MustCompile(gpuFirst + `[0-9a-f]*(?:[._-].*)?\.(?:kdb|db|db\.txt|fdb\.txt)(?:\.bz2)?$`)
 
 // databaseGPUs is the GPU that a database of MIOpen is for.
 func databaseGPUs(parts []string) []string {
-	if m := databaseRE.FindStringSubmatch(parts[len(parts)-1]); m != nil {
-		return []string{m[1]}
+	if name := parts[len(parts)-1]; databaseRE.MatchString(name) {
+		return []string{FirstGPU(name)}
 	}
 	return nil
 }

@@ -1,6 +1,28 @@
 package omit
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
+
+// NamedGPUs lists what in a path looks like a GPU's name, each once: for telling
+// what there is. To decide what may go, KernelGPUs is stricter.
+func NamedGPUs(name string) []string {
+	var gpus []string
+	for _, gpu := range gpuRE.FindAllString(name, maxNamed) {
+		if !slices.Contains(gpus, gpu) {
+			gpus = append(gpus, gpu)
+		}
+	}
+	return gpus
+}
+
+// maxNamed bounds what NamedGPUs looks at of one path.
+const maxNamed = 8
+
+// FirstGPU is the GPU that the name of a file of MIOpen begins with; "" for none.
+// The number of its compute units may follow in hex: gfx90a6e.
+func FirstGPU(name string) string { return gpuFirstRE.FindString(name) }
 
 // KernelGPUs lists the GPUs that a file of kernels is for, by its name and those
 // of its directories; none where it names none, or one that cannot be read.
