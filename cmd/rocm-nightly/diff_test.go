@@ -8,25 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // What diff --json prints is what diff --schema says.
 func TestDiffSchema(t *testing.T) {
-	var out bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
-	if err := a.diffSchema(); err != nil {
-		t.Fatal(err)
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(out.Bytes(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resolved := schemaOf(t, (*app).diffSchema)
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	for i, dir := range dirs {
 		for name, text := range map[string]string{
@@ -42,7 +28,8 @@ func TestDiffSchema(t *testing.T) {
 			}
 		}
 	}
-	out.Reset()
+	var out bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
 	if err := a.diff(context.Background(), dirs[0], dirs[1], diffOptions{format: "json"}); err != nil {
 		t.Fatal(err)
 	}

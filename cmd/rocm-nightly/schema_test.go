@@ -11,12 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The schema that editors use accepts what the program accepts: the shipped
-// file and each of its examples.
-func TestSchemaAcceptsTheShippedConfig(t *testing.T) {
+// schemaOf reads the schema that a verb prints.
+func schemaOf(t *testing.T, print func(*app) error) *jsonschema.Resolved {
+	t.Helper()
 	var out bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
-	if err := a.configSchema(); err != nil {
+	if err := print(a); err != nil {
 		t.Fatal(err)
 	}
 	var schema jsonschema.Schema
@@ -27,6 +27,13 @@ func TestSchemaAcceptsTheShippedConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return resolved
+}
+
+// The schema that editors use accepts what the program accepts: the shipped
+// file and each of its examples.
+func TestSchemaAcceptsTheShippedConfig(t *testing.T) {
+	resolved := schemaOf(t, (*app).configSchema)
 	src, err := os.ReadFile("../../config.yaml")
 	if err != nil {
 		t.Fatal(err)
