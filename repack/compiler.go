@@ -29,15 +29,12 @@ func (m *maker) compiler(ctx context.Context) error {
 	for _, l := range left {
 		m.skip(l.Path, l.Reason)
 	}
-	byPath := map[string]*manifest.File{}
-	for i := range m.files {
-		byPath[m.files[i].Path] = &m.files[i]
-	}
 	for _, e := range edits {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.rewrite(byPath[e.Path], e); err != nil {
+		at := slices.IndexFunc(m.files, func(f manifest.File) bool { return f.Path == e.Path })
+		if err := m.rewrite(&m.files[at], e); err != nil {
 			return fmt.Errorf("edit %s: %w", e.Path, err)
 		}
 	}

@@ -19,9 +19,7 @@ func (m *maker) system() error {
 	if m.o.Etc == "" {
 		return nil
 	}
-	o := m.o.wrapOptions()
-	o.Version, o.Digest = m.version(), m.res.Digest.String()
-	texts, err := wrap.SystemFiles(m.files, o)
+	texts, err := wrap.SystemFiles(m.files, m.wrapOptions())
 	if err != nil {
 		return err
 	}

@@ -187,6 +187,13 @@ func (m *maker) skip(name, reason string) {
 	m.res.Skips = append(m.res.Skips, Skip{name, reason})
 }
 
+// wrapOptions is what wrap gets to know, with what the tarball tells.
+func (m *maker) wrapOptions() wrap.Options {
+	o := m.o.wrapOptions()
+	o.Version, o.Digest = m.version(), m.res.Digest.String()
+	return o
+}
+
 // wrap adds what stands around the tree, and the links that it lacks.
 func (m *maker) wrap(ctx context.Context) error {
 	m.o.Event(Event{Stage: "wrap"})
@@ -198,9 +205,7 @@ func (m *maker) wrap(ctx context.Context) error {
 			err = m.system()
 		}
 	} else {
-		o := m.o.wrapOptions()
-		o.Version, o.Digest = m.version(), m.res.Digest.String()
-		made, err = wrap.Finish(ctx, m.root, m.files, o)
+		made, err = wrap.Finish(ctx, m.root, m.files, m.wrapOptions())
 	}
 	if err != nil {
 		return err

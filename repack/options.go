@@ -174,7 +174,7 @@ func (o Options) shape() shape {
 
 // runs is the target whose code runs on the GPU: HSA_OVERRIDE_GFX_VERSION among
 // the variables makes it another than Target.
-func (o Options) runs() string { return gfx.Overridden(o.Target, o.Env["HSA_OVERRIDE_GFX_VERSION"]) }
+func (o Options) runs() string { return gfx.Overridden(o.Target, o.Env[gfx.OverrideName]) }
 
 // PerTarget reports whether the bytes of the tree depend on Target: then Clone
 // cannot make it of that of another.

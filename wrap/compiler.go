@@ -65,7 +65,7 @@ type FileLeft struct {
 // that the outcome depends on place and the tree alone; a file that is right
 // already is not in edits.
 func CompilerPaths(root *os.Root, dir string, files []manifest.File, place string) (edits []FileEdit, left []FileLeft, err error) {
-	c := &compilerPaths{root: root, dir: dir, tree: newTree(files, dir), place: path.Clean(place)}
+	c := &compilerPaths{root: root, dir: dir, tree: newTree(files, dir), place: path.Clean(place), is: map[string]string{}}
 	c.names = c.tree.children()
 	for _, bin := range compilerDirs {
 		if real, ok := c.tree.resolveDir("", bin); !ok || real != bin {
@@ -84,6 +84,7 @@ type compilerPaths struct {
 	tree  *tree
 	names map[string][]string // of its directories
 	place string
+	is    map[string]string // the configuration files as they are, by path
 	edits []FileEdit
 	left  []FileLeft
 }
@@ -106,7 +107,8 @@ func (c *compilerPaths) compiler(bin string) error {
 		}
 	}
 	if !slices.ContainsFunc(configs, func(n string) bool { return strings.Contains(texts[n], optRuntimePath) }) {
-		return c.settle(bin, configs, texts, nil)
+		c.settle(bin, configs, texts, nil)
+		return nil
 	}
 	openMP, err := c.knows(bin, optNoOpenMPPath)
 	if err != nil {
@@ -128,7 +130,8 @@ func (c *compilerPaths) compiler(bin string) error {
 			edited[name] = configBlock("added", "", []string{optNoOpenMPPath}) + texts[name]
 		}
 	}
-	return c.settle(bin, configs, texts, edited)
+	c.settle(bin, configs, texts, edited)
+	return nil
 }
 
 // frontEnd matches the configuration of clang as a compiler of C and C++. That
@@ -136,26 +139,21 @@ func (c *compilerPaths) compiler(bin string) error {
 var frontEnd = regexp.MustCompile(`^clang(\+\+|-[0-9]+)?\.cfg$`)
 
 // settle compares what the files should be with what they are.
-func (c *compilerPaths) settle(bin string, configs []string, texts, edited map[string]string) error {
+func (c *compilerPaths) settle(bin string, configs []string, texts, edited map[string]string) {
 	for _, name := range configs {
 		want, rules := texts[name], []string(nil)
 		if text, ok := edited[name]; ok {
 			want, rules = text, []string{RuleCompilerPath}
 		}
 		p := bin + "/" + name
-		is, err := c.content(p)
-		if err != nil {
-			return err
-		}
 		switch {
-		case string(is) == want:
+		case c.is[p] == want:
 		case c.shared(p):
 			c.left = append(c.left, FileLeft{Path: c.at(p), Reason: "is one of several names of a file"})
 		default:
 			c.edits = append(c.edits, FileEdit{Path: c.at(p), Data: []byte(want), Rules: rules})
 		}
 	}
-	return nil
 }
 
 // read returns a configuration file as it came. Links and what is too large to
@@ -169,7 +167,8 @@ func (c *compilerPaths) read(p string) (text string, ok bool, err error) {
 	if err != nil || bytes.IndexByte(data, 0) >= 0 {
 		return "", false, err
 	}
-	text = plainConfig(string(data))
+	c.is[p] = string(data)
+	text = plainConfig(c.is[p])
 	if slices.ContainsFunc(strings.SplitAfter(text, "\n"), configBegin.MatchString) {
 		c.left = append(c.left, FileLeft{Path: c.at(p), Reason: "has marks of ours that do not belong together"})
 		return "", false, nil
@@ -224,9 +223,10 @@ func (c *compilerPaths) config(bin, text string, dirs []string) (out, reason str
 	if why := cannotBeSaid(c.place); why != "" {
 		return text, why
 	}
+	tail := c.tail(bin, text)
 	var options []string
 	for _, d := range dirs {
-		options = append(options, linkerOption(path.Join(c.place, d), c.tail(bin, text)))
+		options = append(options, linkerOption(path.Join(c.place, d), tail))
 	}
 	block := configBlock("instead of", lines[at], options)
 	return strings.Join(slices.Concat(lines[:at], []string{block}, lines[at+1:]), ""), ""
@@ -266,11 +266,7 @@ func (c *compilerPaths) tail(bin, text string) bool {
 			return false
 		}
 	}
-	newest := 0
-	for _, v := range c.versions(bin) {
-		newest = max(newest, v)
-	}
-	return newest >= tailVersion
+	return c.newest(bin) >= tailVersion
 }
 
 // linkerOption is the option that adds dir to a program's run path. The linker

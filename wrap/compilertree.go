@@ -92,18 +92,18 @@ func outsideBlocks(lines []string, edit func(line string) string) []string {
 // clangVersion matches a directory of clang's own headers and libraries.
 var clangVersion = regexp.MustCompile(`^([0-9]+)(\.[0-9]+)*$`)
 
-// versions are the major versions of the compiler in a directory, from the
-// names of the directories with its own headers.
-func (c *compilerPaths) versions(bin string) []int {
-	var list []int
+// newest is the highest major version of the compiler in a directory, from the
+// names of the directories with its own headers; 0 if none is known.
+func (c *compilerPaths) newest(bin string) int {
+	newest := 0
 	for _, name := range c.names[path.Join(parent(bin), "lib/clang")] {
 		if m := clangVersion.FindStringSubmatch(name); m != nil {
 			if v, err := strconv.Atoi(m[1]); err == nil {
-				list = append(list, v)
+				newest = max(newest, v)
 			}
 		}
 	}
-	return list
+	return newest
 }
 
 // hostTriple matches the directory of libraries for the machine that ROCm's

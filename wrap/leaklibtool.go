@@ -2,6 +2,7 @@ package wrap
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ func libtoolLines(file string, lines []string, r *leak) []string {
 		}
 		was := strings.Fields(m[2])
 		words := libtoolWords(path.Dir(file), was)
-		if len(words) == len(was) && strings.Join(words, " ") == strings.Join(was, " ") {
+		if slices.Equal(words, was) {
 			continue
 		}
 		text := strings.Join(words, " ")
