@@ -32,7 +32,7 @@ func (a *auditor) readManifest() {
 			Env    map[string]string `json:"env"`
 		}
 		if json.Unmarshal(a.prefix.Options, &o) == nil {
-			a.target = gfx.Overridden(o.Target, o.Env["HSA_OVERRIDE_GFX_VERSION"])
+			a.target = gfx.Overridden(o.Target, o.Env[gfx.OverrideName])
 		}
 	}
 	// The tools of ROCm print features behind the name, which code has or has not

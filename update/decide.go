@@ -151,10 +151,16 @@ func (t *task) refusedBefore() error {
 	if err := t.smokedBefore(); err != nil {
 		return err
 	}
-	refusal, err = t.slot.Refused(t.refusalKey(t.rel))
+	return t.heldBack(t.refusalKey(t.rel), errRefusedBefore)
+}
+
+// heldBack says, as an error of that kind, that this night was refused before
+// under a key.
+func (t *task) heldBack(key string, kind error) error {
+	refusal, err := t.slot.Refused(key)
 	if err != nil || refusal == nil {
 		return err
 	}
 	return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
-		errRefusedBefore, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
+		kind, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
 }

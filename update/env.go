@@ -8,10 +8,10 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 )
 
-// overrideName is the variable that lets GPUs run the code of another target. It
+// overrideName is a variable that
 // holds for all GPUs of a machine; with _N behind it, for that of KFD's node N
 // alone (libhsakmt, from ROCm 6.2 on: ROCm/ROCT-Thunk-Interface pull request 104).
-const overrideName = "HSA_OVERRIDE_GFX_VERSION"
+const overrideName = gfx.OverrideName
 
 // env are the variables of an install: what is built in for its target, what
 // this machine's GPUs need to run the code of a target that somebody has named in

@@ -137,10 +137,5 @@ func (t *task) smokedBefore() error {
 	if mode == "" {
 		return nil
 	}
-	refusal, err := t.slot.Refused(t.smokeKey(mode))
-	if err != nil || refusal == nil {
-		return err
-	}
-	return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
-		errSmokedBefore, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
+	return t.heldBack(t.smokeKey(mode), errSmokedBefore)
 }

@@ -117,6 +117,9 @@ func Override(target string) string {
 	return fmt.Sprintf("%d.%d.%d", g.major, g.minor, g.stepping)
 }
 
+// OverrideName is the variable that lets a GPU run the code of another target.
+const OverrideName = "HSA_OVERRIDE_GFX_VERSION"
+
 // Overridden returns the target whose code a GPU runs when
 // HSA_OVERRIDE_GFX_VERSION says value: gfx1030 for 10.3.0. It is target, what the
 // GPU is, where value is none that Override could have made.
