@@ -61,10 +61,8 @@ const maxJudged = 256
 // oddities finds what breaks a rule of the format that nobody relies on who
 // loads the file. Who edits it may: edits are checked by the same rules.
 func (f *File) oddities(add func(rule, broken string, harmless bool)) {
-	for _, v := range check(f) {
-		// Another object of the process may need the library whose versions are
-		// needed: who knows the process is to judge that.
-		if v.rule == ruleDynamic && !f.Dynamic || v.rule == ruleVersions {
+	for _, v := range byItself(f) {
+		if v.rule == ruleDynamic && !f.Dynamic {
 			continue
 		}
 		add(v.rule, v.broken, true)
