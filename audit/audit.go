@@ -91,6 +91,7 @@ type auditor struct {
 	jobs      int
 	binaries  bool
 	omitted   []string
+	leftOut   omission // of omittedIn; nil until it is asked for
 	floor     floor
 	kpackLost bool // the directory of all GPU code is gone, and that is said
 	maxWork   int  // steps of the loader at most

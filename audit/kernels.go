@@ -95,7 +95,7 @@ func (a *auditor) kernelsIn(dir string) kernelFiles {
 			continue
 		}
 		a.checked["kernels"]++
-		serves := slices.ContainsFunc(gpus, func(g string) bool { return gfx.MayRun(g, a.target) })
+		serves := slices.ContainsFunc(gpus, a.runs)
 		switch base := path.Base(e.path); {
 		case isCode(base):
 			if k.code = k.code || serves; !serves && len(k.others) < maxOthers && !slices.Contains(k.others, gpus[0]) {
@@ -152,7 +152,7 @@ func (a *auditor) kernelsOf(h kernelHome, omitted omission) {
 func (a *auditor) databases(omitted omission) {
 	const dir = "share/miopen/db"
 	for _, e := range a.tree.in[a.tree.inROCm(dir)] {
-		if gpu := omit.DatabaseGPU(path.Base(e.path)); gpu != "" && gfx.MayRun(gpu, a.target) {
+		if gpu := omit.DatabaseGPU(path.Base(e.path)); gpu != "" && a.runs(gpu) {
 			return
 		}
 	}

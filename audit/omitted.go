@@ -14,14 +14,17 @@ type omission map[string][]string
 // omittedIn gathers the GPU code that was left out, by the options or by what
 // the prefix says of itself.
 func (a *auditor) omittedIn() omission {
-	o := omission{}
+	if a.leftOut != nil {
+		return a.leftOut
+	}
+	a.leftOut = omission{}
 	if a.omitted == nil {
-		a.tree.readOmitted(o.add)
+		a.tree.readOmitted(a.leftOut.add)
 	}
 	for _, p := range a.omitted {
-		o.add(p)
+		a.leftOut.add(p)
 	}
-	return o
+	return a.leftOut
 }
 
 func (o omission) add(p string) {

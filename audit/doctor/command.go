@@ -128,7 +128,8 @@ func (c *command) look(ctx context.Context, x *exam) error {
 	for _, s := range c.steps {
 		x.fact("%s", s)
 	}
-	all, err := audit.NewResolver(x.loadEnv(c.env)).Resolve(ctx, c.file)
+	env := x.loadEnv(c.env)
+	all, err := audit.NewResolver(env).Resolve(ctx, c.file)
 	if err != nil {
 		return err
 	}
@@ -156,16 +157,15 @@ func (c *command) look(ctx context.Context, x *exam) error {
 		x.fact("it is linked with no library of ROCm; what it opens later is seen when it runs, with --pid")
 	}
 	x.mixed(main, "command-mixed")
-	return c.displaced(ctx, all)
+	return c.displaced(ctx, env, all)
 }
 
 // displaced finds libraries of ROCm that are others without LD_LIBRARY_PATH.
-func (c *command) displaced(ctx context.Context, all []audit.Loaded) error {
+func (c *command) displaced(ctx context.Context, env audit.LoadEnv, all []audit.Loaded) error {
 	path := c.env["LD_LIBRARY_PATH"]
 	if path == "" {
 		return nil
 	}
-	env := c.loadEnv(c.env)
 	env.LibraryPath = ""
 	without, err := audit.NewResolver(env).Resolve(ctx, c.file)
 	if err != nil {

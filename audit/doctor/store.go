@@ -199,7 +199,7 @@ const maxProcesses = 1 << 15
 // oldProcesses finds processes that run a generation that is not the active one,
 // or that is deleted.
 func (x *exam) oldProcesses() {
-	unseen := 0
+	unseen, root := 0, x.real(x.o.Root)
 	all := x.list("/proc")
 	for _, name := range all[:min(len(all), maxProcesses)] {
 		if name[0] < '0' || name[0] > '9' {
@@ -209,15 +209,14 @@ func (x *exam) oldProcesses() {
 		if errors.Is(err, fs.ErrPermission) {
 			unseen++
 		}
-		x.oldProcess(name, text)
+		x.oldProcess(root, name, text)
 	}
 	if unseen > 0 {
 		x.fact("not looked at: the processes of other users (%d)", unseen)
 	}
 }
 
-func (x *exam) oldProcess(pid, maps string) {
-	root := x.real(x.o.Root)
+func (x *exam) oldProcess(root, pid, maps string) {
 	for _, m := range parseMaps(maps) {
 		s, g, ok := generationOf(root, m.path)
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -62,14 +63,14 @@ func missing(ctx context.Context, dir string) ([]Missing, error) {
 	if err != nil {
 		return nil, err
 	}
-	has := namesBelow(dir)
+	has := sync.OnceValue(func() map[string]bool { return namesBelow(dir) })
 	var all []Missing
 	at := map[string]int{}
 	for _, f := range report.Findings {
 		name := f.Subject
 		switch f.Rule {
 		case audit.RuleNeeded:
-			if has[name] {
+			if has()[name] {
 				continue // the tree has it, and does not find it: no package helps
 			}
 		case audit.RuleInterpreter:

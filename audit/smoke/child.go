@@ -71,15 +71,8 @@ func (r *run) libc() (interp string, libs []string) {
 // the program has none.
 func (r *run) load(ctx context.Context) error {
 	return r.each(ctx, Check{Name: "hip-load"}, func(env string) verdict {
-		lib, ok := r.tree.library(hipRuntime)
+		j, lib, v, ok := r.child(ctx)
 		if !ok {
-			return notThere("the tree has no lib/%s.so", hipRuntime)
-		}
-		j, err := r.job(nil, "child.c")
-		if err != nil {
-			return broken(err)
-		}
-		if v, ok := r.childBinary(ctx, j); !ok {
 			return v
 		}
 		j.env = r.environment(env, "hip-load")

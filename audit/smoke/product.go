@@ -150,7 +150,7 @@ func (r *run) hipProgram(b []byte) (*hipProgram, error) {
 	}
 	p := &hipProgram{}
 	for _, n := range f.Needed {
-		if strings.HasPrefix(n, "libamdhip64.so") {
+		if strings.HasPrefix(n, hipRuntime+".so") {
 			p.runtime = n
 		}
 	}
