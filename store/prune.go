@@ -26,7 +26,7 @@ func (sl *Slot) Prune(ctx context.Context, keep int) ([]string, error) {
 		old := have[:max(0, len(have)-keep)]
 		return slices.DeleteFunc(slices.Clone(old), func(name string) bool {
 			newest := v.current == "" && name == have[len(have)-1]
-			return newest || name == v.previous() || sl.pinned(v, name) != nil
+			return newest || name == v.state.Previous(v.current) || sl.pinned(v, name) != nil
 		}), nil
 	})
 	if err != nil {

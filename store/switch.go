@@ -172,11 +172,11 @@ func (sl *Slot) before(v *view) (string, error) {
 	return "", ErrNoOther
 }
 
-// previous returns the generation that was active before the current one and
-// is still on disk, "" if there is none.
-func (v *view) previous() string {
-	for _, a := range slices.Backward(v.state.History) {
-		if a.Generation != v.current && !a.Gone {
+// Previous returns the generation that was active before current and is still on
+// disk, "" if there is none.
+func (st *State) Previous(current string) string {
+	for _, a := range slices.Backward(st.History) {
+		if a.Generation != current && !a.Gone {
 			return a.Generation
 		}
 	}

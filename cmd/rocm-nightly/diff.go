@@ -172,14 +172,12 @@ func previousDir(sl *store.Slot, cur string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for i := len(state.History) - 1; i >= 0; i-- {
-		if h := state.History[i]; h.Generation != cur && !h.Gone {
-			g, err := sl.Generation(h.Generation)
-			if err != nil {
-				return "", err
-			}
-			return g.Dir, nil
+	if name := state.Previous(cur); name != "" {
+		g, err := sl.Generation(name)
+		if err != nil {
+			return "", err
 		}
+		return g.Dir, nil
 	}
 	return "", errors.New("no other generation was active before that is still here; name one (see: status)")
 }
