@@ -16,13 +16,13 @@ func (e *Environment) Tcl() string {
 		b.WriteString("_rocm_nightly_set " + v.Name + " " + quoteTcl(v.Value) + "\n")
 	}
 	for _, s := range e.Lists {
-		b.WriteString("_rocm_nightly_list " + e.verb(s, "-path") + " " + s.Name + " " + quoteTcl(s.Dir) + "\n")
+		b.WriteString("_rocm_nightly_list " + s.verb("-path") + " " + s.Name + " " + quoteTcl(s.Dir) + "\n")
 	}
 	return b.String()
 }
 
 // verb is how a module puts a directory into a search path.
-func (e *Environment) verb(s Search, path string) string {
+func (s Search) verb(path string) string {
 	if s.First {
 		return "prepend" + path
 	}
@@ -69,7 +69,7 @@ func (e *Environment) Lua() string {
 		b.WriteString("set(" + quoteLua(v.Name) + ", " + quoteLua(v.Value) + ")\n")
 	}
 	for _, s := range e.Lists {
-		b.WriteString("list(" + e.verb(s, "_path") + ", " + quoteLua(s.Name) + ", " + quoteLua(s.Dir) + ")\n")
+		b.WriteString("list(" + s.verb("_path") + ", " + quoteLua(s.Name) + ", " + quoteLua(s.Dir) + ")\n")
 	}
 	return b.String()
 }

@@ -1,6 +1,9 @@
 package environ
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // leaveSh is the way back, as a function that stays: it needs nothing but what
 // is in the environment. Patterns hold only quoted values, and no word is split,
@@ -143,10 +146,8 @@ func (e *Environment) Profile(names ...string) string {
 	var b strings.Builder
 	b.WriteString("# " + e.About + " for login shells.\n")
 	for _, v := range e.Set {
-		for _, name := range names {
-			if v.Name == name {
-				b.WriteString("if [ -z \"${" + v.Name + "+set}\" ]; then export " + v.Name + "=" + QuoteSh(v.Value) + "; fi\n")
-			}
+		if slices.Contains(names, v.Name) {
+			b.WriteString("if [ -z \"${" + v.Name + "+set}\" ]; then export " + v.Name + "=" + QuoteSh(v.Value) + "; fi\n")
 		}
 	}
 	for _, s := range e.Lists {
