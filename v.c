@@ -1,1 +1,0 @@
-int f(void){return 1;} int g(void){return 2;}
