@@ -87,7 +87,8 @@ func openSpool(dir string) (*spool, error) {
 // close gives up the lock.
 func (s *spool) close() error { return s.lock.Close() }
 
-func (s *spool) path(i int) string     { return filepath.Join(s.dir, fmt.Sprintf("%04d", i)) }
+func (s *spool) name(i int) string     { return fmt.Sprintf("%04d", i) }
+func (s *spool) path(i int) string     { return filepath.Join(s.dir, s.name(i)) }
 func (s *spool) partPath(i int) string { return s.path(i) + partSuffix }
 
 // segmentCount returns how many parts a size takes: 0 for 0. A part may be of

@@ -7,6 +7,7 @@
 //	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, state.json, checks.json, switch.lock}
 //	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
 //	ROOT/spool/CHANNEL/FILENAME/
+//	ROOT/tarballs/CHANNEL/FILENAME/{tarball.json, 0000, 0001, …}
 //	ROOT/{ledger.jsonl, run.lock}
 //
 // The order in which an update uses it is LockRun, Stage, Reuse, Commit,
@@ -49,6 +50,14 @@
 //     whatever ends it, they, current and what is staged stay whole.
 //   - PruneLeavesSharedFilesAlone: a generation that goes changes nothing of
 //     those that share files with it.
+//   - TarballsAreKeptByARename: a kept tarball is the download itself, with a
+//     record of what it is and who wants it; it is copied only to another file
+//     system.
+//   - AnInterruptedKeepIsADownloadOrATarball: and the next run comes to the same
+//     end.
+//   - TarballsStayWhileASlotWantsThem: one copy serves all slots.
+//   - DamageOfAKeptTarballIsLocated: no reader comes to its end with a wrong byte,
+//     and the error names the parts that are damaged.
 //   - UmaskIsIgnored: what root installs everybody can read.
 //
 // It does not promise to find out who runs programs of a generation that is

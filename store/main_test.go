@@ -20,6 +20,8 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, installForever(root))
 	case "reuse":
 		fmt.Fprintln(os.Stderr, reuseForever(root))
+	case "tarballs":
+		fmt.Fprintln(os.Stderr, keepForever(root))
 	case "lock":
 		fmt.Fprintln(os.Stderr, holdRunLock(root))
 	}

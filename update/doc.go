@@ -12,6 +12,9 @@
 //   - A night that the user left with rollback or use is not brought back, and
 //     a night that the audit refused is not fetched again until something
 //     changed.
+//   - A tarball that is kept takes the place of the network where its digest is
+//     the one that is wanted, also when nobody serves it any more. What is to be
+//     kept is kept after it was verified, and never thrown away for room.
 //   - A pull request rests on bytes that were downloaded, verified, repacked and
 //     audited here.
 //   - One run at a time: a second one is told who holds the lock.

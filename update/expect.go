@@ -18,6 +18,7 @@ type Found struct {
 	Client  *fetch.Client
 	Expect  []release.Expectation // digests that the bytes must have, the side files' excluded
 	Stale   *Stale                // the index has not moved for too long; nil if it has
+	Kept    *store.Tarball        // the tarball, where it is kept here; nil if it is not
 }
 
 // Find finds the release that a run would take for an install, and does
@@ -49,7 +50,7 @@ func Find(ctx context.Context, o Options, in Install) (*Found, error) {
 		return nil, err
 	}
 	c, err := r.client()
-	return &Found{Target: f.res.Target, Release: f.rel, Client: c, Expect: expect, Stale: stale}, err
+	return &Found{Target: f.res.Target, Release: f.rel, Client: c, Expect: expect, Stale: stale, Kept: r.keptHere(f.rel, expect)}, err
 }
 
 // ledger is where pins are remembered; nil where nothing is.

@@ -27,6 +27,8 @@ type task struct {
 
 	est    *estimate // what the tarball will become, once it was asked
 	warned bool      // that there may not be enough room
+
+	sums *store.PartSums // of the download, if it is to be kept
 }
 
 // install brings one install up to date.
@@ -93,13 +95,13 @@ func (t *task) run(ctx context.Context) error {
 			return t.withhold(ctx)
 		}
 		if t.from != nil && t.from.Version == t.rel.Version.String() {
-			t.served()
+			t.leftover(ctx)
 		}
 		return t.stay()
 	case t.r.o.DryRun:
 		return t.plan(ctx, gen)
 	case gen != nil:
-		t.served()
+		t.leftover(ctx)
 		if err := t.activate(ctx, gen.Name, nil); err != nil {
 			return err
 		}
@@ -119,6 +121,7 @@ func (t *task) find(ctx context.Context) error {
 		return &UsageError{fmt.Errorf("%q and another install are both %s: remove one of them from the config", t.in.Target, t.out.Install)}
 	}
 	t.r.slots[t.out.Install] = true
+	t.r.keeps[t.out.Install] = t.in.KeepTarballs
 	t.in.Repack.Target = f.res.Target
 	t.in.Repack.Env = t.r.o.env(t.in, f.res)
 	t.slot = t.r.o.Store.Slot(t.in.Channel, f.res.Target)

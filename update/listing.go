@@ -94,7 +94,7 @@ func (r *run) find(ctx context.Context, in Install) (*found, error) {
 		return r.named(lock, in)
 	}
 	l, err := r.list(ctx, in.Channel)
-	if err != nil {
+	if l, err = r.withKept(l, err, in.Channel); err != nil {
 		return nil, err
 	}
 	res, err := r.resolve(l, in)

@@ -18,7 +18,7 @@ import (
 // make fetches the release, makes a generation of it and activates it.
 func (t *task) make(ctx context.Context) (err error) {
 	rec := &Record{Schema: Schema, Install: t.slot.Name(), Version: t.rel.Version.String(), URL: t.rel.URL, Started: t.r.o.Now(), From: t.out.From}
-	t.sweepSpool()
+	t.sweepSpool(ctx)
 	defer func() {
 		rec.Finished = t.r.o.Now()
 		if err != nil {
@@ -30,11 +30,15 @@ func (t *task) make(ctx context.Context) (err error) {
 	}()
 	gen, err := t.share(ctx, rec)
 	if errors.Is(err, errNothingToShare) {
+		gen, err = t.unkeep(ctx, rec)
+	}
+	if errors.Is(err, errNothingKept) {
 		gen, err = t.fetch(ctx, rec)
 	}
 	if err != nil {
 		return err
 	}
+	t.wantKept()
 	if gen == nil { // --no-install
 		t.out.Message = fmt.Sprintf("verified and audited %s; nothing was installed", t.rel.Version)
 		return t.withhold(ctx)
@@ -60,9 +64,10 @@ func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, e
 		return nil, err
 	}
 	t.take(rel)
-	defer func() { err = errors.Join(err, dl.Close()) }()
-	if gen, err = t.repack(ctx, dl, rec); err == nil {
+	gen, err = t.repack(ctx, dl, rec)
+	if err = errors.Join(err, dl.Close()); err == nil {
 		delete(t.r.pending, dir)
+		t.keep(ctx, dl)
 		t.served()
 	}
 	return gen, err
@@ -85,7 +90,7 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*st
 	if err := t.room(ctx, "downloading and unpacking it", func() *Room { return t.ahead(diskspace.Arriving(dl.Left()), dl.Size()) }); err != nil {
 		return nil, err
 	}
-	src := &sourceReader{Reader: dl}
+	src := &sourceReader{Reader: t.summed(dl)}
 	return t.stage(ctx, rec, func(dir string) (*repack.Result, error) {
 		res, err := repack.Into(ctx, src, dir, o)
 		if err != nil {

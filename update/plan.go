@@ -69,6 +69,8 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 			t.out.Message = fmt.Sprintf("%s is here but would not be activated: %s", gen.Name, waits)
 			return err
 		}
+	case t.r.o.NoInstall && t.kept() != nil:
+		t.out.Message = fmt.Sprintf("would repack and audit the tarball that is kept in %s, and install nothing", t.kept().Dir)
 	case t.r.o.NoInstall:
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
 	default:
@@ -92,6 +94,9 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 func (t *task) planMake() string {
 	if from, _ := t.twin(); from != nil {
 		return fmt.Sprintf("would install %s of the files of %s, which came of the same tarball", t.rel.Version, from.Dir)
+	}
+	if kept := t.kept(); kept != nil {
+		return fmt.Sprintf("would install %s of the tarball that is kept in %s", t.rel.Version, kept.Dir)
 	}
 	if first := t.r.planned[t.rel.URL]; first != "" {
 		return fmt.Sprintf("would install %s of what %s has downloaded", t.rel.Version, first)

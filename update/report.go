@@ -55,6 +55,8 @@ type Outcome struct {
 	Locked   string          `json:"locked,omitempty"`  // the lock that named the release
 	Space    *Room           `json:"space,omitempty"`   // what it takes, or would take, of the disk, if it was looked at
 
+	Kept string `json:"kept,omitempty"` // the directory in which its tarball is kept, if this run kept or used it
+
 	Err error `json:"-"`
 
 	channel, target string

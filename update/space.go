@@ -90,7 +90,7 @@ func (t *task) room(ctx context.Context, what string, look func() *Room) error {
 		if room.space.ReadOnly {
 			return err
 		}
-		return fmt.Errorf("%w (lower keep.last, or work elsewhere with --root)", err)
+		return fmt.Errorf("%w (lower keep.last%s, or work elsewhere with --root)", err, t.keptRoom())
 	case diskspace.Doubtful:
 		if !t.warned {
 			t.r.o.Log.Warn("there may not be enough room; trying it", "install", t.out.Install, "takes", room.need.String(), "free", room.space.String())
@@ -111,7 +111,8 @@ func (t *task) allow(ctx context.Context) func(fetch.Ahead) error {
 // many bytes becomes.
 func (t *task) ahead(rest diskspace.Need, size int64) *Room {
 	e := t.estimate(size)
-	return t.judge(e.basis, place{t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name), rest}, place{t.slot.Dir(), e.need})
+	places := []place{{t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name), rest}, {t.slot.Dir(), e.need}}
+	return t.judge(e.basis, append(places, t.keptElsewhere(size)...)...)
 }
 
 // allowSpool is asked before a download that is only compared.
@@ -149,9 +150,12 @@ func (t *task) cloned(from *store.Generation) *Room {
 }
 
 // giveWay removes what nobody needs any more: what runs that died have left, the
-// generations beyond keep.last, and downloads that have served. Where none of
+// tarballs beyond keep_tarballs, the generations beyond keep.last, and downloads that have served. Where none of
 // that can be done, what is free stays as it is.
 func (t *task) giveWay(ctx context.Context) {
+	if t.kept() == nil { // or it may be the one that is about to be unpacked
+		t.r.pruneTarballs(ctx)
+	}
 	slots, err := t.r.o.Store.Slots()
 	if err != nil {
 		t.r.o.Log.Warn("what is there could not be listed", "error", err)
@@ -180,6 +184,8 @@ func (t *task) planRoom(ctx context.Context) string {
 	switch {
 	case from != nil && !t.r.o.NoInstall:
 		room = t.cloned(from)
+	case t.kept() != nil:
+		room = t.unkeptRoom(t.kept())
 	case t.r.planned[t.rel.URL] != "":
 		return "" // there is nothing yet to share with
 	default:

@@ -1,11 +1,13 @@
 package update
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,13 +58,14 @@ const spoolFor = 14 * 24 * time.Hour
 
 // sweepSpool removes what earlier runs left of older nights: something newer is
 // about to be fetched, nobody will ask for them again.
-func (t *task) sweepSpool() {
+func (t *task) sweepSpool(ctx context.Context) {
 	dir := filepath.Dir(t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name))
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
-	for _, e := range entries {
+	left := 0
+	for _, e := range slices.Backward(entries) { // the newest first
 		n, err := release.ParseName(e.Name())
 		if err != nil {
 			continue // not a download of ours
@@ -71,6 +74,11 @@ func (t *task) sweepSpool() {
 		old := n.Family == t.rel.Family && n.Version.Compare(t.rel.Version) < 0
 		if !old && (err != nil || t.r.o.Now().Sub(fi.ModTime()) < spoolFor) {
 			continue
+		}
+		if t.keepLeft(ctx, e.Name()) {
+			if left++; left <= t.in.KeepTarballs { // what can never be kept must not fill the disk
+				continue
+			}
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			t.r.o.Log.Warn("an old download could not be removed", "error", err)

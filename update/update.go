@@ -44,7 +44,9 @@ type Install struct {
 	Channel string
 	Link    string // a symlink to keep at what is active; "" for none
 	Keep    int    // generations that stay
-	Repack  repack.Options
+	// KeepTarballs is how many tarballs stay: those that were installed last.
+	KeepTarballs int
+	Repack       repack.Options
 	// Env are the install's own variables; those built in for the target are under
 	// them. Repack.Env is not looked at.
 	Env map[string]string
@@ -66,11 +68,12 @@ type Options struct {
 	Bumps    []Bump
 	Policy   Policy
 
-	Ledger *store.Ledger // nil: the store's
-	Lock   Place         // install exactly what this lock names; its zero value: none
-	Verify string        // what activation needs: VerifyObserved (default), VerifyAgreed or VerifySigned
-	Quorum int           // for VerifyAgreed
-	Trust  []Place       // ledgers and locks of others
+	Ledger   *store.Ledger // nil: the store's
+	Tarballs *store.Store  // where Find looks for kept tarballs; nil: Store
+	Lock     Place         // install exactly what this lock names; its zero value: none
+	Verify   string        // what activation needs: VerifyObserved (default), VerifyAgreed or VerifySigned
+	Quorum   int           // for VerifyAgreed
+	Trust    []Place       // ledgers and locks of others
 
 	Version        string // this version and no other
 	DryRun         bool   // say what would be done
@@ -154,6 +157,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if !o.NoBump {
 		r.bumps(ctx, rep)
 	}
+	r.pruneTarballs(ctx)
 	rep.Indexes = r.unread
 	for _, out := range rep.Installs {
 		rep.Exit = gravest(rep.Exit, out.Exit)
@@ -236,7 +240,7 @@ func (o Options) describe(m *gfx.Machine) {
 }
 
 func newRun(o Options) *run {
-	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}, pending: map[string]bool{}, planned: map[string]string{}}
+	return &run{o: o, listings: map[string]*listed{}, slots: map[string]bool{}, made: map[string]bool{}, pending: map[string]bool{}, planned: map[string]string{}, kept: map[string]bool{}, keeps: map[string]int{}}
 }
 
 // run is the state of one Run.
@@ -251,6 +255,8 @@ type run struct {
 	pending  map[string]bool // those that an install was to be made of, and was not
 	made     map[string]bool // directories of the generations that this run has made
 	slots    map[string]bool // those that an install of this run has taken
+	kept     map[string]bool // directories of the tarballs that this run has downloaded and kept
+	keeps    map[string]int  // how many tarballs stay, by slot
 
 	planned map[string]string // of a dry run: the install that would download a URL
 	unread  []IndexError

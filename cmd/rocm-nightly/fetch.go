@@ -40,7 +40,9 @@ func (a *app) fetchCmd() *cobra.Command {
 		Short: "Download one tarball, verified, and nothing else",
 		Long: `Download the tarball that update would take for TARGET (a gfx name, a family, a
 product name, multiarch; left out: the config's install, or the GPU of this
-machine), with no store and no root. It is read to its end on the way: length,
+machine), with no store and no root. One that keep_tarballs has kept is taken from
+there, also when AMD has deleted it, unless it was uploaded again since or
+--accept-new-bytes asks the server. It is read to its end on the way: length,
 gzip checksum, end of archive, and every digest that is known of it. An
 interrupted download goes on where it was when it is asked for again.`,
 		Example: "  rocm-nightly fetch gfx1151\n  rocm-nightly fetch \"RX 7900 XTX\" --version 10.2.0a20260930 -o rocm.tar.gz\n" +
@@ -119,7 +121,7 @@ func (a *app) fetch(ctx context.Context, o fetchOptions, target string) error {
 	if o.ledger != "" {
 		uo.Ledger = store.OpenLedger(o.ledger)
 	}
-	uo.AcceptNewBytes = o.acceptNewBytes
+	uo.AcceptNewBytes, uo.Tarballs = o.acceptNewBytes, a.keptTarballs(cfg)
 	found, err := update.Find(ctx, uo, in)
 	if err != nil {
 		return err
@@ -230,6 +232,11 @@ func (j *fetchJob) run(ctx context.Context, output string) error {
 		return err
 	}
 	j.out.Path = to.path
+	if kept := j.found.Kept; kept != nil && agrees(kept, j.found.Expect) {
+		if done, err := j.unkeep(ctx, kept, to); done || err != nil {
+			return err
+		}
+	}
 	beside, err := j.a.beside(ctx, j.found.Client, j.found.Release)
 	if err != nil {
 		return err

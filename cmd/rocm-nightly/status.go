@@ -43,6 +43,8 @@ type statusReport struct {
 	Sizes  *sizes       `json:"sizes"` // null: they could not be measured in time
 	Slots  []slotStatus `json:"slots"`
 	Links  []linkStatus `json:"links"`
+
+	Tarballs *tarballStatus `json:"tarballs"` // those that are kept
 }
 
 type slotStatus struct {
@@ -101,6 +103,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	rep := statusReport{Schema: 1, Root: cfg.Root, Slots: []slotStatus{}, Links: []linkStatus{}}
+	rep.Tarballs = statusOfTarballs(st)
 	used := a.usage(ctx, st)
 	rep.Sizes = sizesOf(used)
 	// Where a lock says what to install, what else there is does not matter.
@@ -348,5 +351,6 @@ func (a *app) printStatus(rep statusReport) error {
 	for _, l := range rep.Links {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", l.Path, l.State, l.What)
 	}
+	rep.Tarballs.print(w, rep.Root)
 	return w.Flush()
 }

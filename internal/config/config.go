@@ -28,7 +28,7 @@ type Config struct {
 	Health       Health             `yaml:"health" json:"health" jsonschema:"what must succeed before the switch"`
 	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
 	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"how many generations stay"`
-	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each slot stay"`
+	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each install stay, those installed last; 0: none"`
 	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`
 	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
 	Trust        []Trust            `yaml:"trust" json:"trust" jsonschema:"ledgers and locks of others, for policy.verify"`
@@ -67,6 +67,8 @@ type Install struct {
 	Audit    *Audit  `yaml:"audit,omitempty" json:"audit,omitempty"`
 
 	Env map[string]string `yaml:"env,omitempty" json:"env,omitempty" jsonschema:"over the top level's, name by name"`
+
+	KeepTarballs *int `yaml:"keep_tarballs,omitempty" json:"keep_tarballs,omitempty" jsonschema:"over the top level's"`
 }
 
 // Policy says which release is the one to take.
@@ -265,6 +267,14 @@ func (c *Config) KeepOf(i Install) Keep {
 		return *i.Keep
 	}
 	return c.Keep
+}
+
+// KeepTarballsOf returns how many tarballs of install i stay.
+func (c *Config) KeepTarballsOf(i Install) int {
+	if i.KeepTarballs != nil {
+		return *i.KeepTarballs
+	}
+	return c.KeepTarballs
 }
 
 // ScheduleOf returns when install i is updated.

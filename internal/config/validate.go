@@ -33,6 +33,7 @@ func (c *Config) Validate() error {
 	v.env("env", c.Env)
 	v.audit("audit", c.Audit)
 	v.keep("keep", c.Keep)
+	v.keepTarballs("keep_tarballs", c.KeepTarballs)
 	c.bumps(v)
 	c.later(v)
 	return errors.Join(v.errs...)
@@ -157,6 +158,9 @@ func (c *Config) installs(v *validator) {
 		}
 		if in.Keep != nil {
 			v.keep(key+".keep", *in.Keep)
+		}
+		if in.KeepTarballs != nil {
+			v.keepTarballs(key+".keep_tarballs", *in.KeepTarballs)
 		}
 	}
 }
@@ -310,6 +314,13 @@ func (v *validator) keep(key string, k Keep) {
 	v.check(k.Bytes == 0, key+".bytes", "keeping by size is not supported by this version; use last")
 }
 
+// maxKeepTarballs is more tarballs than a year of nights.
+const maxKeepTarballs = 1000
+
+func (v *validator) keepTarballs(key string, n int) {
+	v.check(n >= 0 && n <= maxKeepTarballs, key, "%d is not between 0 and %d", n, maxKeepTarballs)
+}
+
 func (c *Config) bumps(v *validator) {
 	seen := map[string]bool{}
 	for i, b := range c.Bump {
@@ -353,7 +364,6 @@ func (c *Config) later(v *validator) {
 	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
 	v.check(c.Health.Timeout == Default().Health.Timeout, "health.timeout", "is not supported by this version")
 	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
-	v.check(c.KeepTarballs == 0, "keep_tarballs", "is not supported by this version")
 	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
 	v.check(c.Serve.Listen == Default().Serve.Listen, "serve.listen", "the status page is not part of this version")
 }

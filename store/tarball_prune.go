@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PrunedTarballs is what PruneTarballs has removed.
+type PrunedTarballs struct {
+	Removed []Tarball
+	Bytes   int64 // of them
+}
+
+// PruneTarballs removes the kept tarballs that no slot wants any more. keep says
+// how many each slot wants, by its name: those that it installed last. What a
+// slot that is not in keep wants stays, and so does what nobody was ever noted
+// to want. What interrupted runs have left goes too, also with a keep of nil.
+// The caller holds run.lock.
+func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedTarballs, error) {
+	var pruned PrunedTarballs
+	err := s.sweepTarballs()
+	all, bad, serr := s.scanTarballs("", "")
+	for _, b := range bad {
+		s.event(EventTarball, "", b.Dir, "%v", b)
+	}
+	err = errors.Join(err, serr)
+	drop := surplus(all, keep)
+	for i := range all {
+		t, slots := &all[i], drop[all[i].Dir]
+		if len(slots) == 0 {
+			continue
+		}
+		if e := ctx.Err(); e != nil {
+			return pruned, errors.Join(err, e)
+		}
+		rec := t.record()
+		maps.DeleteFunc(rec.Slots, func(slot string, _ time.Time) bool { return slices.Contains(slots, slot) })
+		if len(rec.Slots) > 0 {
+			err = errors.Join(err, s.rewriteTarball(t, rec))
+			continue
+		}
+		if e := s.removeTarball(t); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		pruned.Removed, pruned.Bytes = append(pruned.Removed, *t), pruned.Bytes+t.Size
+	}
+	if err != nil {
+		err = fmt.Errorf("prune kept tarballs: %w", err)
+	}
+	return pruned, err
+}
+
+// surplus tells, by directory, which slots do not want a tarball any more.
+func surplus(all []Tarball, keep map[string]int) map[string][]string {
+	drop := map[string][]string{}
+	for slot, n := range keep {
+		var mine []*Tarball
+		for i := range all {
+			if _, wants := all[i].wants[slot]; wants {
+				mine = append(mine, &all[i])
+			}
+		}
+		slices.SortStableFunc(mine, func(a, b *Tarball) int { return b.wants[slot].Compare(a.wants[slot]) })
+		for _, t := range mine[min(len(mine), max(0, n)):] {
+			drop[t.Dir] = append(drop[t.Dir], slot)
+		}
+	}
+	return drop
+}
+
+// RemoveTarball removes a kept tarball, whoever wants it. The caller holds
+// run.lock.
+func (s *Store) RemoveTarball(t *Tarball) error { return s.removeTarball(t) }
+
+// removeTarball takes it out of sight, durably, and then deletes it.
+func (s *Store) removeTarball(t *Tarball) error {
+	dying := filepath.Join(filepath.Dir(t.Dir), dyingPrefix+random())
+	err := moveAway(t.Dir, dying)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = s.disk.syncDir(filepath.Dir(t.Dir))
+	}
+	if err == nil {
+		err = removeTree(dying)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the kept tarball %s: %w", t.Name, lockHint(err))
+	}
+	return nil
+}
+
+// sweepTarballs removes what interrupted runs have left: copies that did not
+// come to their end, deletions that did not either, and halves of a record.
+func (s *Store) sweepTarballs() (err error) {
+	channels, err := s.tarballChannels()
+	if err != nil {
+		return err
+	}
+	for _, ch := range channels {
+		dir := filepath.Join(s.TarballsDir(), ch)
+		entries, e := os.ReadDir(dir)
+		err = errors.Join(err, e)
+		for _, entry := range entries {
+			path := filepath.Join(dir, entry.Name())
+			switch {
+			case strings.HasPrefix(entry.Name(), keepingPrefix), strings.HasPrefix(entry.Name(), dyingPrefix):
+				if e := removeTree(path); e != nil {
+					s.event(EventDebris, "", path, "could not be removed: %v", e)
+				} else {
+					s.event(EventCleaned, "", path, "removed what an interrupted run had left")
+				}
+			case entry.IsDir():
+				s.sweepRecord(path)
+			}
+		}
+	}
+	return err
+}
+
+// sweepRecord removes halves of a tarball.json.
+func (s *Store) sweepRecord(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it tells when it is read
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+tarballName) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if err := os.Remove(path); err != nil {
+			s.event(EventDebris, "", path, "could not be removed: %v", err)
+		}
+	}
+}
