@@ -8,7 +8,7 @@
 //	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
 //	ROOT/spool/CHANNEL/FILENAME/
 //	ROOT/tarballs/CHANNEL/FILENAME/{tarball.json, 0000, 0001, …}
-//	ROOT/{ledger.jsonl, run.lock}
+//	ROOT/{ledger.jsonl, links.json, links.lock, run.lock}
 //
 // The order in which an update uses it is LockRun, Stage, Reuse, Commit,
 // Activate, Prune. It promises, each in a test of the same name:
@@ -42,6 +42,19 @@
 //     courtesy; where it is damaged, it is asked again.
 //   - LinkTouchesOnlyItsOwn: /opt/rocm is set where nothing is or a link of
 //     ours; anything else is left and described.
+//   - TakeOverIsUndone: a symlink of somebody else is replaced only when that is
+//     asked for, by an exchange of names, and what it pointed to is on record
+//     before; it is put back unless somebody has changed the path since.
+//   - InterruptedLinksAreFinished: whatever ends the making, taking over or
+//     removing of a link, the next run ends it, and nothing is left beside it.
+//   - HostFilesTouchOnlyTheirOwn: nor do the links in /etc, which come and go with
+//     what is wanted, with the directories that were made for them.
+//   - UninstallTakesWhatIsItsOwn: of a slot, or of the whole store; what is not
+//     ours is left and named, and no link is followed out.
+//   - InterruptedUninstallIsFinished: a slot that has its name is whole; one that
+//     goes is out of sight by one rename before anything of it is deleted.
+//   - SELinuxLabelsAreThoseOfUsr: programs and libraries have the types that the
+//     machine's own have, and generations that share an inode agree about it.
 //   - ReuseSecondNightCostsTheChangedBytes: equal files of a staged tree and of
 //     older generations share their content, by reflink or by hard link. No
 //     donor is believed: it is compared by the kernel or hashed again, and what

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,7 +82,7 @@ func (s *Store) LinkStatus(path string) (LinkStatus, error) {
 		ls.State, ls.Slot, ls.Dangling = LinkOurs, slot, true
 		return ls, nil
 	}
-	if _, ok := within(filepath.Join(realPath(s.root), slotsName), real); ok {
+	if _, ok := within(realPath(filepath.Join(s.root, slotsName)), real); ok {
 		ls.State, ls.Slot = LinkOurs, slot
 	}
 	return ls, nil
@@ -115,6 +116,27 @@ func realPath(path string) string {
 	return path
 }
 
+// Alternative is the name in update-alternatives(1) that decides what the link
+// leads to, "" if none does.
+func (ls LinkStatus) Alternative() string {
+	to := ls.Target
+	if to != "" && !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(ls.Path), to)
+	}
+	if name, ok := within("/etc/alternatives", filepath.Clean(to)); ok {
+		return name
+	}
+	return ""
+}
+
+// foreign says what is there, and whose it is as far as that shows.
+func (ls LinkStatus) foreign() string {
+	if name := ls.Alternative(); name != "" {
+		return ls.What + " is there, which update-alternatives manages (see: update-alternatives --display " + name + ")"
+	}
+	return ls.What + " is there, which is not ours"
+}
+
 // CheckLink returns nil if Link could set path, else a *LinkError that says
 // what is there and what to try. It changes nothing.
 func (s *Store) CheckLink(path string) error {
@@ -127,11 +149,14 @@ func (s *Store) CheckLink(path string) error {
 
 func (s *Store) refuseLink(ls LinkStatus) error {
 	path := ls.Path
-	if _, ok := within(s.root, filepath.Clean(path)); ok || filepath.Clean(path) == s.root {
-		return &LinkError{path, "it is inside the store itself", "choose a path elsewhere, such as /opt/rocm"}
+	if err := s.refusePlace(path); err != nil {
+		return err
 	}
-	if ls.State == LinkForeign {
-		return &LinkError{path, ls.What + " is there, which is not ours", "move it away, or choose another path, such as /opt/rocm-nightly"}
+	switch {
+	case ls.State == LinkForeign && ls.Target != "":
+		return &LinkError{path, ls.foreign(), "take it over with: rocm-nightly link --take-over " + path + ", or choose another path, such as /opt/rocm-nightly"}
+	case ls.State == LinkForeign:
+		return &LinkError{path, ls.foreign(), "move it away, or choose another path, such as /opt/rocm-nightly"}
 	}
 	if fi, err := os.Stat(filepath.Dir(path)); err != nil || !fi.IsDir() {
 		return &LinkError{path, "its directory is not there", "try: mkdir -p " + filepath.Dir(path)}
@@ -139,57 +164,26 @@ func (s *Store) refuseLink(ls LinkStatus) error {
 	return nil
 }
 
-// Link makes path a symlink to the current generation of sl, by one rename, if
-// nothing is there or a link of ours. It follows later activations by itself.
-// Otherwise the error is a *LinkError, and path is as it was.
-func (s *Store) Link(path string, sl *Slot) error {
-	if sl.err != nil {
-		return fmt.Errorf("link %s: %w", path, sl.err)
-	}
-	ls, err := s.LinkStatus(path)
-	if err != nil {
-		return err
-	}
-	if err := s.refuseLink(ls); err != nil {
-		return err
-	}
-	target := sl.CurrentPath()
-	if ls.Target == target {
-		return nil
-	}
-	if _, err := os.Lstat(target); err != nil {
-		return &LinkError{path, "nothing is active in " + sl.Name(), "try: update, or activate"}
-	}
-	dir, name := filepath.Split(filepath.Clean(path))
-	// Where nothing was, something may have come since: that is not replaced.
-	err = s.disk.replaceLink(dir, name, ".rocm-nightly-", target, ls.State == LinkAbsent)
-	if errors.Is(err, fs.ErrExist) {
-		return &LinkError{path, "something has just been put there", "look what it is, and try again"}
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return &LinkError{path, "you may not write to " + dir, "run as root, or choose a path in your home"}
-	}
-	if err != nil {
-		return fmt.Errorf("link %s: %w", path, err)
+// refusePlace refuses paths in the store, however they are spelled.
+func (s *Store) refusePlace(path string) error {
+	for _, root := range []string{s.root, realPath(s.root)} {
+		for _, p := range []string{path, canonical(path)} {
+			if _, ok := within(root, p); ok || p == root {
+				return &LinkError{path, "it is inside the store itself", "choose a path elsewhere, such as /opt/rocm"}
+			}
+		}
 	}
 	return nil
 }
 
-// Unlink removes path if it is a link of ours; if nothing is there, that is
-// done. Otherwise the error is a *LinkError.
+// Link is MakeLink for the link of an install of the config.
+func (s *Store) Link(path string, sl *Slot) error {
+	_, err := s.MakeLink(context.Background(), sl, LinkOptions{Path: path, By: LinkByConfig})
+	return err
+}
+
+// Unlink is DropLink for who does not ask what became of it.
 func (s *Store) Unlink(path string) error {
-	ls, err := s.LinkStatus(path)
-	if err != nil {
-		return err
-	}
-	switch ls.State {
-	case LinkAbsent:
-		return nil
-	case LinkForeign:
-		return &LinkError{path, ls.What + " is there, which is not ours", "remove it by the means that put it there"}
-	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("unlink: %w", err)
-	}
-	return s.disk.syncDir(filepath.Dir(path))
+	_, err := s.DropLink(context.Background(), path)
+	return err
 }

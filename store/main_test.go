@@ -22,6 +22,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, reuseForever(root))
 	case "tarballs":
 		fmt.Fprintln(os.Stderr, keepForever(root))
+	case "link":
+		fmt.Fprintln(os.Stderr, linkForever(root))
+	case "uninstall":
+		fmt.Fprintln(os.Stderr, uninstallForever(root))
 	case "lock":
 		fmt.Fprintln(os.Stderr, holdRunLock(root))
 	}

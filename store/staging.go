@@ -47,6 +47,7 @@ func (sl *Slot) Stage(ctx context.Context) (*Staging, error) {
 	if err := sl.store.disk.mkdirAll(sl.path(generationsName)); err != nil {
 		return nil, fmt.Errorf("stage in %s: %w", sl.Name(), lockHint(err))
 	}
+	sl.labelDirs()
 	var dying []string
 	err := sl.locked(ctx, func() (err error) {
 		if dying, err = sl.condemn(); err != nil {

@@ -44,6 +44,8 @@ type Store struct {
 	Event func(Event)
 	// Now is the clock of every record; nil is time.Now.
 	Now func() time.Time
+	// SELinux says where the labels of what is installed come from.
+	SELinux SELinux
 
 	root string
 	disk disk

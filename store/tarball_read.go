@@ -36,7 +36,7 @@ func (t *Tarball) Open() (io.ReadCloser, error) {
 
 // gone says of an error why a kept tarball may not be there any more.
 func (t *Tarball) gone(err error) error {
-	if !isDir(t.Dir) {
+	if !isRealDir(t.Dir) {
 		return fmt.Errorf("%w (it was removed meanwhile: see keep_tarballs)", err)
 	}
 	return err

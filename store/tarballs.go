@@ -262,7 +262,7 @@ func (s *Store) scanTarballs(channel, name string) (found []Tarball, bad []*Tarb
 			dir := filepath.Join(s.TarballsDir(), ch, base)
 			t, err := readTarball(dir)
 			switch {
-			case errors.Is(err, fs.ErrNotExist) && !isDir(dir): // removed meanwhile
+			case errors.Is(err, fs.ErrNotExist) && !isRealDir(dir): // removed meanwhile
 			case err != nil:
 				bad = append(bad, &TarballError{Dir: dir, Err: err})
 			case spoolName(t.Name) != file || spoolName(t.Channel) != ch:
@@ -307,7 +307,8 @@ func subdirectories(dir string) ([]string, error) {
 	return names, err
 }
 
-func isDir(path string) bool {
+// isRealDir reports whether path is a directory, and no link to one.
+func isRealDir(path string) bool {
 	fi, err := os.Lstat(path)
 	return err == nil && fi.IsDir()
 }

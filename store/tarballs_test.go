@@ -346,7 +346,7 @@ func TestATarballIsDurableBeforeItHasItsName(t *testing.T) {
 	var log []string
 	note := func(what, path string) {
 		state := "download"
-		if isDir(filepath.Join(s.TarballsDir(), "nightly", pin.Name)) {
+		if isRealDir(filepath.Join(s.TarballsDir(), "nightly", pin.Name)) {
 			state = "kept"
 		}
 		rel, _ := filepath.Rel(s.Root(), path)

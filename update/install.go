@@ -97,7 +97,7 @@ func (t *task) run(ctx context.Context) error {
 		if t.from != nil && t.from.Version == t.rel.Version.String() {
 			t.leftover(ctx)
 		}
-		return t.stay()
+		return t.stay(ctx)
 	case t.r.o.DryRun:
 		return t.plan(ctx, gen)
 	case gen != nil:
@@ -105,7 +105,7 @@ func (t *task) run(ctx context.Context) error {
 		if err := t.activate(ctx, gen.Name, nil); err != nil {
 			return err
 		}
-		return t.link()
+		return t.link(ctx)
 	}
 	return t.make(ctx)
 }
@@ -221,7 +221,7 @@ func (r *run) stale(l *fetch.Listing, channel, family string) (*Stale, fetch.Fre
 }
 
 // stay keeps the link right and offers the active release to the bumps.
-func (t *task) stay() error {
+func (t *task) stay(ctx context.Context) error {
 	if t.from == nil || t.r.o.NoInstall {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (t *task) stay() error {
 		}
 		return nil
 	}
-	return t.link()
+	return t.link(ctx)
 }
 
 // damage reports whether an error is about the bytes of the tarball rather

@@ -46,12 +46,12 @@ func (t *task) make(ctx context.Context) (err error) {
 	rec.Generation = gen.Name
 	if t.from != nil && gen.Name == t.from.Name { // --accept-new-bytes, and there were none
 		t.out.Message = fmt.Sprintf("%s stays: the bytes of %s are the same", gen.Name, t.rel.Version)
-		return t.stay()
+		return t.stay(ctx)
 	}
 	if err := t.activate(ctx, gen.Name, rec); err != nil {
 		return err
 	}
-	return t.link()
+	return t.link(ctx)
 }
 
 // fetch makes a generation of the tarball; nil with --no-install.
@@ -120,6 +120,9 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if res != nil {
 		rec.Repack, rec.Audit = res, res.Report
 		t.out.Audit = &res.Audit
+	}
+	if err == nil {
+		err = t.label(ctx, staging)
 	}
 	if err == nil {
 		err = t.health(ctx, staging.Dir(), rec)
@@ -310,21 +313,6 @@ func (t *task) withhold(ctx context.Context) error {
 	if waits != "" {
 		t.out.pin = nil
 		t.out.Message += ", and nothing is proposed: " + waits
-	}
-	return err
-}
-
-// link keeps the symlink that the install asks for. A foreign one is left
-// alone: the install has succeeded, only its short name is missing.
-func (t *task) link() error {
-	if t.in.Link == "" || t.r.o.NoInstall {
-		return nil
-	}
-	err := t.r.o.Store.Link(t.in.Link, t.slot)
-	if errorsAs[*store.LinkError](err) {
-		t.r.o.Log.Warn("the link was left alone", "error", err)
-		t.out.Link = err.Error()
-		return nil
 	}
 	return err
 }

@@ -41,6 +41,10 @@ func (t *task) planLink() string {
 	case err != nil:
 		return fmt.Sprintf(", and fail to make the link %s (%v)", t.in.Link, err)
 	case l.State == store.LinkForeign:
+		instead := insteadOf(t.in.Link)
+		if beside, err := t.r.o.Store.LinkStatus(instead); err == nil && beside.State == store.LinkAbsent && !t.r.asked(instead) {
+			return fmt.Sprintf(", leave %s alone (%s) and make the link %s", t.in.Link, l.What, instead)
+		}
 		return fmt.Sprintf(", and leave %s alone (%s)", t.in.Link, l.What)
 	case l.State == store.LinkAbsent:
 		return ", and make the link " + t.in.Link

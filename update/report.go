@@ -22,6 +22,8 @@ type Report struct {
 	Bumps    []*Bumped  `json:"bumps,omitempty"` // every repository once
 	Exit     int        `json:"exit"`
 
+	Links []Linked `json:"links,omitempty"` // of `link` and of the host: those that changed, or are not as they were wanted
+
 	Indexes []IndexError `json:"indexes,omitempty"` // those that could not be read, or are empty
 }
 
@@ -50,6 +52,7 @@ type Outcome struct {
 	Prefix   string          `json:"prefix,omitempty"`  // where the active generation is
 	Release  string          `json:"release,omitempty"` // URL of the tarball
 	Link     string          `json:"link,omitempty"`    // why the link could not be made
+	Linked   string          `json:"linked,omitempty"`  // the link that leads to it: the one that was asked for, or one beside it
 	Stale    *Stale          `json:"stale,omitempty"`   // the index has not moved for too long
 	Expires  string          `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active, if it is near
 	Locked   string          `json:"locked,omitempty"`  // the lock that named the release

@@ -81,6 +81,9 @@ type Options struct {
 	NoBump         bool
 	AcceptNewBytes bool // take new bytes under a known name
 
+	Host  Host                                          // what is linked to where shells and loaders look
+	Owner func(ctx context.Context, path string) string // whose package a path is; nil: not known
+
 	Smoke        string        // the health check before activation: SmokeAuto, SmokeOff ("" too), smoke.CPU or smoke.GPU
 	SmokeTimeout time.Duration // of each program of it; 0: smoke's own
 	SmokeRunner  smoke.Runner  // nil: a cage
@@ -149,10 +152,14 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	r := newRun(o)
 	defer r.dropSpools()
+	r.finish()
 	rep := &Report{Schema: Schema, DryRun: o.DryRun, Installs: []*Outcome{}}
 	for _, in := range installs {
 		out := r.install(ctx, in)
 		rep.Installs = append(rep.Installs, out)
+	}
+	if !o.DryRun && !o.NoInstall {
+		rep.Links = append(r.keepLinks(ctx), r.host(ctx, rep)...)
 	}
 	if !o.NoBump {
 		r.bumps(ctx, rep)

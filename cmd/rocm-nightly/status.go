@@ -83,12 +83,6 @@ type runStatus struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-type linkStatus struct {
-	Path  string `json:"path"`
-	State string `json:"state"`
-	What  string `json:"what"`
-}
-
 func (a *app) status(ctx context.Context, o statusOptions) error {
 	cfg, err := a.config()
 	if err != nil {
@@ -120,24 +114,12 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		s.Expires = expires(cfg, st, sl)
 		rep.Slots = append(rep.Slots, s)
 	}
-	for _, in := range cfg.Installs {
-		if in.Link != "" {
-			rep.Links = append(rep.Links, statusOfLink(st, in.Link))
-		}
-	}
+	rep.Links = a.linkStatuses(cfg, st)
 	if a.json {
 		a.printJSON(rep)
 		return nil
 	}
 	return a.printStatus(rep)
-}
-
-func statusOfLink(st *store.Store, path string) linkStatus {
-	l, err := st.LinkStatus(path)
-	if err != nil {
-		return linkStatus{path, "unknown", err.Error()}
-	}
-	return linkStatus{l.Path, string(l.State), l.What}
 }
 
 // fill reads what is installed.
@@ -348,9 +330,7 @@ func (a *app) printStatus(rep statusReport) error {
 			fmt.Fprintf(w, "    run %s\texit %d\t%s\t%s\n", r.Name, r.Exit, r.Finished.Local().Format("2006-01-02 15:04"), printable(r.Error))
 		}
 	}
-	for _, l := range rep.Links {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", l.Path, l.State, l.What)
-	}
+	printLinks(w, rep.Links)
 	rep.Tarballs.print(w, rep.Root)
 	return w.Flush()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/hostpkg"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
@@ -113,6 +114,7 @@ func (a *app) updateOptions(cfg *config.Config, version string, event func(updat
 	uo := updateConfig(cfg, version)
 	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
 	uo.Smoke = cfg.Health.Smoke
+	uo.Host, uo.Owner = a.updateHost(cfg), hostpkg.Owners{}.Of
 	uo.Client = func(event func(fetch.Event)) (*fetch.Client, error) { return a.fetchClient(cfg, event) }
 	return uo
 }
@@ -244,6 +246,7 @@ func (a *app) printUpdate(rep *update.Report) {
 			fmt.Fprintf(a.stdout, "  smoke: %d passed, %d failed, %d not there, %d not run\n", s.Passed, s.Failed, s.NotThere, s.NotRun)
 		}
 	}
+	a.printLinked(rep)
 	for _, b := range rep.Bumps {
 		fmt.Fprintf(a.stdout, "bump %s: %s\n", b.Name, b.Message)
 		if b.URL != "" {

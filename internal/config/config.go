@@ -31,6 +31,7 @@ type Config struct {
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each install stay, those installed last; 0: none"`
 	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`
 	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
+	Host         Host               `yaml:"host" json:"host" jsonschema:"what of etc/ of an install is linked to where shells and loaders look"`
 	Trust        []Trust            `yaml:"trust" json:"trust" jsonschema:"ledgers and locks of others, for policy.verify"`
 	Serve        Serve              `yaml:"serve" json:"serve" jsonschema:"the daemon's status page"`
 	Notify       []string           `yaml:"notify" json:"notify" jsonschema:"where events are sent"`
@@ -174,6 +175,17 @@ type Pins struct {
 // Serve is the daemon's status page.
 type Serve struct {
 	Listen string `yaml:"listen" json:"listen"`
+}
+
+// Host says what of an install's etc/ is linked to where shells and loaders look.
+type Host struct {
+	Install     string `yaml:"install" json:"install" jsonschema:"whose: a target or slot, such as gfx1151 or nightly-gfx1151; empty: the first install"`
+	Etc         string `yaml:"etc" json:"etc" jsonschema:"where /etc is; empty: /etc for root, and for a user the places of their own"`
+	Profile     bool   `yaml:"profile" json:"profile" jsonschema:"etc/profile.d/rocm-nightly.sh, for login shells"`
+	Fish        bool   `yaml:"fish" json:"fish" jsonschema:"etc/env.fish, for every fish"`
+	LDConfig    bool   `yaml:"ldconfig" json:"ldconfig" jsonschema:"etc/ld.so.conf.d/rocm-nightly.conf; ldconfig is run"`
+	OpenCL      bool   `yaml:"opencl" json:"opencl" jsonschema:"etc/OpenCL/vendors/rocm-nightly.icd"`
+	Modulefiles bool   `yaml:"modulefiles" json:"modulefiles" jsonschema:"etc/modulefiles/rocm-nightly, for environment-modules and Lmod"`
 }
 
 // Default returns what an empty file means, by the data that is built in.

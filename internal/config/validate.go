@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 	v.audit("audit", c.Audit)
 	v.keep("keep", c.Keep)
 	v.keepTarballs("keep_tarballs", c.KeepTarballs)
+	c.host(v)
 	c.bumps(v)
 	c.later(v)
 	return errors.Join(v.errs...)
@@ -142,8 +143,10 @@ func (c *Config) installs(v *validator) {
 		seen[id] = true
 		if in.Link != "" {
 			v.check(filepath.IsAbs(in.Link), key+".link", "%q is not an absolute path", in.Link)
-			v.check(!links[in.Link], key+".link", "%s is another install's link", in.Link)
-			links[in.Link] = true
+			link := filepath.Clean(in.Link)
+			v.check(!links[link], key+".link", "%s is another install's link", in.Link)
+			v.check(c.Root == "" || link != filepath.Clean(c.Root) && !strings.HasPrefix(link, filepath.Clean(c.Root)+"/"), key+".link", "%s is inside root", in.Link)
+			links[link] = true
 		}
 		if in.Repack != nil {
 			v.repack(key+".repack", *in.Repack)
@@ -163,6 +166,24 @@ func (c *Config) installs(v *validator) {
 			v.keepTarballs(key+".keep_tarballs", *in.KeepTarballs)
 		}
 	}
+}
+
+// host checks whose files are linked.
+func (c *Config) host(v *validator) {
+	h := c.Host
+	v.check(h.Etc == "" || filepath.IsAbs(h.Etc), "host.etc", "%q is not an absolute path", h.Etc)
+	if h.Install == "" {
+		return
+	}
+	var have []string
+	for _, in := range c.Installs {
+		target, _ := c.GFX.Canonical(in.Target)
+		if in.Target == gfx.Auto || h.Install == in.Target || h.Install == target || h.Install == in.Channel+"-"+target {
+			return
+		}
+		have = append(have, in.Channel+"-"+target)
+	}
+	v.check(false, "host.install", "%q is none of the installs: %s", h.Install, strings.Join(have, ", "))
 }
 
 var seriesRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
