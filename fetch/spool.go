@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
 const (
@@ -22,6 +24,10 @@ const (
 	maxState    = 1 << 20 // bytes
 	maxSegments = 1 << 16
 )
+
+// stateFormat is how state.json of another schema is read. Its steps and
+// stateSchema go together.
+var stateFormat = schema.Format{Name: stateName, Else: "remove the spool, and the download begins again"}
 
 // state is state.json of a spool: of which object the segments are.
 type state struct {
@@ -161,7 +167,7 @@ func (s *spool) isWhole(name string, i int) bool {
 }
 
 // readState returns the zero state, which is of no object, when state.json
-// is damaged. Without a state.json there must be no segments.
+// is damaged. One of a newer program is an error: its segments are worth keeping. Without a state.json there must be no segments.
 func (s *spool) readState() (state, error) {
 	var st state
 	p := filepath.Join(s.dir, stateName)
@@ -181,7 +187,11 @@ func (s *spool) readState() (state, error) {
 	if err != nil {
 		return st, fmt.Errorf("read spool state: %w", err)
 	}
-	if json.Unmarshal(raw, &st) != nil {
+	raw, err = stateFormat.Read(raw)
+	if errors.Is(err, schema.ErrNewer) {
+		return st, fmt.Errorf("read %s: %w", p, err)
+	}
+	if err != nil || json.Unmarshal(raw, &st) != nil {
 		return state{}, nil
 	}
 	return st, nil

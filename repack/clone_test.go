@@ -94,7 +94,7 @@ func same(t *testing.T, want, got string) {
 // plain is a result without what may differ between a clone and the tarball's.
 func plain(r *Result) Result {
 	p := *r
-	p.Seconds, p.Bytes, p.Links, p.ClonedFrom, p.Shared = 0, 0, 0, "", nil
+	p.Seconds, p.Bytes, p.Links, p.ClonedFrom, p.Shared, p.Decompressor = 0, 0, 0, "", nil, ""
 	report := *p.Report
 	report.Dir = ""
 	p.Report = &report

@@ -2,6 +2,8 @@ package repack
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,7 +104,7 @@ func (m *maker) unpack(ctx context.Context, src io.Reader) error {
 	m.take(res)
 	m.unresolved(scripts)
 	m.identify(verified.Digest(), verified.Size())
-	m.res.Bytes, m.checks = res.Bytes, res.Checks
+	m.res.Bytes, m.checks, m.res.Decompressor = res.Bytes, res.Checks, res.Decompressor
 	return nil
 }
 
@@ -234,18 +236,32 @@ func (m *maker) describe(context.Context) error {
 		Counts: manifest.Count(m.ofTree()), Edits: countEdits(m.files), Dropped: m.dropped,
 		Omitted: m.res.Omitted,
 	}
-	if m.tree == "" {
-		return nil
-	}
-	if err := m.writeFile(manifest.Name, func(w io.Writer) error { return manifest.Write(w, m.res.Manifest) }); err != nil {
+	if m.res.Described, err = m.hashed(manifest.Name, func(w io.Writer) error { return manifest.Write(w, m.res.Manifest) }); err != nil {
 		return err
 	}
-	if m.set != nil {
-		if err := m.writeFile(manifest.OmittedName, func(w io.Writer) error { return manifest.WriteOmitted(w, m.omitted) }); err != nil {
-			return err
-		}
+	if m.res.Listing, err = m.hashed(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) }); err != nil {
+		return err
 	}
-	return m.writeFile(manifest.FilesName, func(w io.Writer) error { return manifest.WriteFiles(w, m.files) })
+	if m.set != nil && m.tree != "" {
+		return m.writeFile(manifest.OmittedName, func(w io.Writer) error { return manifest.WriteOmitted(w, m.omitted) })
+	}
+	return nil
+}
+
+// hashed writes a file of ours and returns its digest; a tree on its own has the
+// digest alone.
+func (m *maker) hashed(name string, write func(io.Writer) error) (release.Digest, error) {
+	h := sha256.New()
+	var err error
+	if m.tree == "" {
+		err = write(h)
+	} else {
+		err = m.writeFile(name, func(w io.Writer) error { return write(io.MultiWriter(w, h)) })
+	}
+	if err != nil {
+		return "", err
+	}
+	return release.ParseDigest(hex.EncodeToString(h.Sum(nil)))
 }
 
 // FirstUse is what is said of bytes that nothing but themselves vouches for.

@@ -57,6 +57,15 @@ type Result struct {
 	ClonedFrom string   `json:"cloned_from,omitempty"`
 	Shared     *Sharing `json:"shared,omitempty"`
 
+	// Decompressor is what the tarball was decompressed with, as
+	// unpack.Result has it; "" for a clone.
+	Decompressor string `json:"decompressor,omitempty"`
+	// Described is the digest of manifest.json, and Listing that of files.jsonl: of a
+	// tree on its own, of those that it would have. Equal tarballs, options and rules
+	// give equal ones.
+	Described release.Digest `json:"manifest_digest,omitempty"`
+	Listing   release.Digest `json:"files_digest,omitempty"`
+
 	Manifest *manifest.Manifest `json:"-"`
 	Report   *audit.Report      `json:"-"`
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -49,15 +49,10 @@ func (sl *Slot) LastCheck() (Check, error) {
 	if sl.err != nil {
 		return Check{}, sl.err
 	}
-	f, err := os.Open(sl.path(checksName))
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := readFile(sl.path(checksName), maxChecksLen)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
 		return Check{}, nil
 	}
-	if err != nil {
-		return Check{}, fmt.Errorf("read the last check of %s: %w", sl.Name(), err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxChecksLen+1))
 	if err != nil {
 		return Check{}, fmt.Errorf("read the last check of %s: %w", sl.Name(), err)
 	}
@@ -67,11 +62,15 @@ func (sl *Slot) LastCheck() (Check, error) {
 // parseChecks decodes a checks.json; damage is the zero Check.
 func parseChecks(b []byte) Check {
 	var file checksFile
-	if len(b) > maxChecksLen || json.Unmarshal(b, &file) != nil {
+	if len(b) > maxChecksLen {
+		return Check{}
+	}
+	b, err := checksFormat.Read(b)
+	if err != nil || json.Unmarshal(b, &file) != nil {
 		return Check{}
 	}
 	c := file.Last
-	if file.Schema != checksSchema || c.check() != nil || c.At.IsZero() {
+	if c.check() != nil || c.At.IsZero() {
 		return Check{}
 	}
 	c.At = c.At.UTC()
@@ -140,3 +139,6 @@ func (sl *Slot) sweepChecks() error {
 	}
 	return nil
 }
+
+// ChecksType is the type of a checks.json, for those who describe it.
+func ChecksType() reflect.Type { return reflect.TypeFor[checksFile]() }

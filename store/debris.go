@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 )
 
 // condemn finds what dead processes left in the slot, renames their staging
 // directories to names that are deleted by whoever comes by, and returns all
 // such names. The caller holds switch.lock. A live staging is told by the lock
-// that its process holds, wherever and since whichever boot it runs.
+// that its process holds, wherever and since whichever boot it runs; where locks
+// end at one host, by what the lock says of its holder besides.
 func (sl *Slot) condemn() (dying []string, err error) {
 	entries, err := os.ReadDir(sl.path())
 	if err != nil {
@@ -60,6 +62,11 @@ func (sl *Slot) condemnStaging(dir string) (string, error) {
 	if !ok {
 		return "", nil
 	}
+	if h := readHolder(dir + lockSuffix); !sl.store.dead(h) {
+		sl.store.event(EventDebris, sl.Name(), dir, "left alone: %s, pid %d, has made it at %s, and locks on this file system do not reach there (remove it when nothing runs there)",
+			h.Host, h.PID, h.Since.Format(time.RFC3339))
+		return "", fl.Unlock()
+	}
 	to := sl.path(dyingPrefix + random())
 	err = moveAway(dir, to)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,11 +80,34 @@ func (sl *Slot) condemnStaging(dir string) (string, error) {
 	return to, errors.Join(err, fl.Unlock())
 }
 
+// otherHostsDebris is the age from which a staging of another host is debris on
+// a file system that one host alone is said to use: the host was renamed, or is
+// another container by now.
+const otherHostsDebris = 24 * time.Hour
+
+// dead reports whether the holder of a lock that could be taken is gone. Where
+// every process that can reach the file system sees a lock, it is, whatever its
+// record says; elsewhere that is known of this host alone.
+func (s *Store) dead(h Holder) bool {
+	host, err := os.Hostname()
+	if h.Host == "" || err == nil && h.Host == host {
+		return true
+	}
+	if _, r, _, err := s.lockReach(); err == nil && r != reachBlind {
+		return true
+	}
+	return s.Alone && s.now().Sub(h.Since) > otherHostsDebris
+}
+
 // bury deletes what condemn found. What cannot be deleted stays for the next
 // one to try, and is no reason not to go on.
 func (sl *Slot) bury(dying []string) {
 	for _, path := range dying {
-		if err := removeTree(path); err != nil {
+		err := removeTree(path)
+		if err != nil && silly(path) {
+			continue // what is left goes when its last reader does
+		}
+		if err != nil {
 			sl.store.event(EventDebris, sl.Name(), path, "could not be removed: %v", err)
 			continue
 		}

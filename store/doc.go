@@ -8,7 +8,8 @@
 //	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
 //	ROOT/spool/CHANNEL/FILENAME/
 //	ROOT/tarballs/CHANNEL/FILENAME/{tarball.json, 0000, 0001, …}
-//	ROOT/{ledger.jsonl, links.json, links.lock, run.lock}
+//	ROOT/slots/CHANNEL-TARGET/runs/GENERATION.intoto.json
+//	ROOT/{store.json, ledger.jsonl, links.json, links.lock, run.lock}
 //
 // The order in which an update uses it is LockRun, Stage, Reuse, Commit,
 // Activate, Prune. It promises, each in a test of the same name:
@@ -71,7 +72,18 @@
 //   - TarballsStayWhileASlotWantsThem: one copy serves all slots.
 //   - DamageOfAKeptTarballIsLocated: no reader comes to its end with a wrong byte,
 //     and the error names the parts that are damaged.
-//   - UmaskIsIgnored: what root installs everybody can read.
+//   - UmaskIsIgnored: what root installs everybody can read, and nobody else write;
+//     default ACLs and a set group change nothing of it.
+//   - NewerRecordsAreLeftAlone: a record, or a whole store, that a newer program
+//     wrote is refused with words and not touched; one of an older is read, and
+//     written in today's form when it is next written.
+//   - ARunIsRefusedWhereLocksEndAtThisHost: on NFS with locks it works; on file
+//     systems whose locks other hosts do not see a run is refused, unless Alone
+//     says that there are none.
+//   - RootLeavesNothingOfItsOwnInTheStoreOfAnother: where root works on the store
+//     of a service, what it makes is the service's.
+//   - AHostileOwnerGainsNothing: and whatever links that owner has laid, root does
+//     nothing to files outside the store by them.
 //
 // It does not promise to find out who runs programs of a generation that is
 // neither active nor the one before: those may be pruned under them. Repair of

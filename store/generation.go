@@ -70,7 +70,15 @@ func (g *Generation) Size() (int64, error) {
 	return m.Counts.Bytes, nil
 }
 
-func readManifest(dir string) (*manifest.Manifest, error) {
+func readManifest(dir string) (m *manifest.Manifest, err error) {
+	err = freshOnce(func() error {
+		m, err = readManifestOnce(dir)
+		return err
+	})
+	return m, err
+}
+
+func readManifestOnce(dir string) (*manifest.Manifest, error) {
 	f, err := os.Open(filepath.Join(dir, manifest.Name))
 	if err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
@@ -120,7 +128,11 @@ func (sl *Slot) Current() (*Generation, error) {
 
 // currentName reads the symlink current; "" if there is none.
 func (sl *Slot) currentName() (string, error) {
-	target, err := os.Readlink(sl.path(currentName))
+	var target string
+	err := freshOnce(func() (err error) {
+		target, err = os.Readlink(sl.path(currentName))
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

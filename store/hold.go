@@ -66,7 +66,7 @@ func (sl *Slot) Held() (*Hold, error) {
 func (sl *Slot) Refuse(ctx context.Context, key, reason string) error {
 	if sl.err == nil {
 		// A first install may fail before anything else is written.
-		if err := sl.store.disk.mkdirAll(sl.path()); err != nil {
+		if err := sl.store.makeDir(sl.path()); err != nil {
 			return fmt.Errorf("refuse %s in %s: %w", key, sl.Name(), err)
 		}
 	}

@@ -23,8 +23,8 @@ func withEtc(t testing.TB, sl *Slot, without ...string) {
 	}
 }
 
-// everything lists everything below dir.
-func everything(t testing.TB, dir string) []string {
+// contents lists everything below dir.
+func contents(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func TestHostFilesComeAndGo(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(etc+"/profile.d", 0o755), os.MkdirAll(etc+"/OpenCL", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	empty := everything(t, etc)
+	empty := contents(t, etc)
 	set := func(kinds ...string) []HostChange {
 		t.Helper()
 		files, refused := places.Files(kinds)
@@ -62,7 +62,7 @@ func TestHostFilesComeAndGo(t *testing.T) {
 			t.Errorf("%+v: %q, %v", c, b, err)
 		}
 	}
-	equal(t, "etc", everything(t, etc), []string{
+	equal(t, "etc", contents(t, etc), []string{
 		"OpenCL", "OpenCL/vendors", "OpenCL/vendors/rocm-nightly.icd", "fish", "fish/conf.d", "fish/conf.d/rocm-nightly.fish",
 		"ld.so.conf.d", "ld.so.conf.d/rocm-nightly.conf", "modulefiles", "modulefiles/rocm-nightly", "profile.d", "profile.d/rocm-nightly.sh",
 	})
@@ -84,7 +84,7 @@ func TestHostFilesComeAndGo(t *testing.T) {
 		t.Errorf("%+v, %v", changes, err)
 	}
 	set()
-	equal(t, "etc", everything(t, etc), empty)
+	equal(t, "etc", contents(t, etc), empty)
 	if links := onRecord(t, s); len(links) != 1 || links[0].Path != path {
 		t.Errorf("%+v", links)
 	}
@@ -99,7 +99,7 @@ func TestHostFilesTouchOnlyTheirOwn(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755), os.WriteFile(mine, []byte("mine"), 0o644), os.WriteFile(etc+"/fish", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	before := everything(t, etc)
+	before := contents(t, etc)
 	files, _ := HostPlaces{Etc: etc}.Files([]string{HostProfile, HostFish, HostOpenCL})
 	changes, err := s.SetHost(t.Context(), sl, files)
 	if err != nil || len(changes) != 3 {
@@ -110,7 +110,7 @@ func TestHostFilesTouchOnlyTheirOwn(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	equal(t, "etc", everything(t, etc), before)
+	equal(t, "etc", contents(t, etc), before)
 	// One that led to a file goes when what is active has it no more.
 	withEtc(t, sl)
 	files, _ = HostPlaces{Etc: etc}.Files([]string{HostOpenCL})
@@ -121,7 +121,7 @@ func TestHostFilesTouchOnlyTheirOwn(t *testing.T) {
 	if changes, err := s.SetHost(t.Context(), sl, files); err != nil || changes[0].Err == nil || len(onRecord(t, s)) != 0 {
 		t.Errorf("%+v, %v", changes, err)
 	}
-	equal(t, "etc", everything(t, etc), before)
+	equal(t, "etc", contents(t, etc), before)
 }
 
 func TestHostPlacesOfAUser(t *testing.T) {

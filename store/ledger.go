@@ -32,6 +32,7 @@ type Ledger struct {
 	path string
 	own  bool // the directory is the store's: made when it is absent, and its links are trusted
 	disk disk
+	as   func(do func() error) error // with whose rights it is written; nil: this process's
 }
 
 // OpenLedger returns the ledger in the file at path, which need not exist.
@@ -42,7 +43,12 @@ func OpenLedger(path string) *Ledger { return &Ledger{path: path, disk: realDisk
 
 // Ledger returns the store's own ledger.
 func (s *Store) Ledger() *Ledger {
-	return &Ledger{Now: s.now, path: filepath.Join(s.root, ledgerName), own: true, disk: s.disk}
+	return &Ledger{Now: s.now, path: filepath.Join(s.root, ledgerName), own: true, disk: s.disk, as: func(do func() error) error {
+		if err := s.giveBack(ledgerName); err != nil {
+			return err
+		}
+		return s.asOwner(do)
+	}}
 }
 
 // AppendPin is Append of the store's own ledger.
@@ -77,14 +83,20 @@ func (l *Ledger) append(pin LedgerEntry) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ledgerWait)
-	defer cancel()
-	f, err := l.openLocked(ctx)
-	if err != nil {
-		return err
+	write := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), ledgerWait)
+		defer cancel()
+		f, err := l.openLocked(ctx)
+		if err != nil {
+			return err
+		}
+		// Closing gives the lock up.
+		return errors.Join(l.appendLine(f, pin, line), f.Close())
 	}
-	// Closing gives the lock up.
-	return errors.Join(l.appendLine(f, pin, line), f.Close())
+	if l.as != nil {
+		return l.as(write)
+	}
+	return write()
 }
 
 // appendLine writes line at the end of f, which is locked.

@@ -174,10 +174,16 @@ func parsePin(line []byte) (LedgerEntry, error) {
 		return LedgerEntry{}, err
 	}
 	if head.Schema > ledgerSchema {
-		return LedgerEntry{Name: head.Name}, fmt.Errorf("schema %d: %w", head.Schema, ErrNewer)
+		return LedgerEntry{Name: head.Name}, ledgerFormat.Newer(head.Schema)
 	}
 	if head.Schema < 1 || head.Name == "" {
 		return LedgerEntry{}, errors.New("not a line of the ledger")
+	}
+	if head.Schema < ledgerSchema {
+		var err error
+		if line, err = ledgerFormat.Read(line); err != nil {
+			return LedgerEntry{}, err
+		}
 	}
 	var pin LedgerEntry
 	if err := json.Unmarshal(line, &pin); err != nil {

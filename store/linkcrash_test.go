@@ -92,7 +92,7 @@ func TestInterruptedLinksAreFinishedAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	uninstall(t, s, UninstallOptions{All: true})
-	if all := everything(t, dir); len(all) != 1 || textOf(t, dir+"/rocm") != amd {
+	if all := contents(t, dir); len(all) != 1 || textOf(t, dir+"/rocm") != amd {
 		t.Errorf("%v, %q", all, textOf(t, dir+"/rocm"))
 	}
 }

@@ -180,7 +180,7 @@ func (s *Store) withLinks(ctx context.Context, do func(*linkBook) error) error {
 	if err := s.disk.mkdirAll(s.root); err != nil {
 		return fmt.Errorf("lock links: %w", lockHint(err))
 	}
-	fl, err := waitLock(ctx, filepath.Join(s.root, linksLock))
+	fl, err := s.waitLock(ctx, filepath.Join(s.root, linksLock), "link")
 	if err != nil {
 		return fmt.Errorf("lock links: %w", err)
 	}

@@ -5,26 +5,38 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // Holder says who holds a lock. It is a courtesy: whether the lock is held is
 // decided by flock(2), which a dead process cannot hold.
 type Holder struct {
+	Schema int       `json:"schema"` // holderSchema; 0 in those of older programs
 	PID    int       `json:"pid"`
 	What   string    `json:"what"` // the verb: update, prune, …
 	Host   string    `json:"host"`
 	Since  time.Time `json:"since"` // UTC
 	BootID string    `json:"boot_id,omitempty"`
 }
+
+// holderSchema is the version of Holder that this package writes. One that is
+// newer is read as far as it goes: nothing is decided by it but what an error
+// says, and, where locks end at one host, what is left alone.
+const holderSchema = 1
+
+// maxHolderLen bounds the record in a lock, in bytes.
+const maxHolderLen = 64 << 10
 
 // LockedError says that another process is at work, and which.
 type LockedError struct {
@@ -43,19 +55,51 @@ func (e *LockedError) Error() string {
 
 // Lock is ROOT's run.lock, held until Release or the end of the process.
 type Lock struct {
+	store *Store
 	flock *flock.Flock
 }
 
 // LockRun takes run.lock for what, a verb: one update or prune at a time. It
 // does not wait: when another holds it, the error is a *LockedError. Rollback,
-// Use and Activate do not need it.
+// Use and Activate do not need it. A store of a newer program is refused with an
+// error that matches ErrNewer, and a file system on which a lock does not keep
+// others out with a *LocksError or one that matches ErrNoLocks.
 func (s *Store) LockRun(ctx context.Context, what string) (*Lock, error) {
-	if err := s.disk.mkdirAll(s.root); err != nil {
-		return nil, fmt.Errorf("lock store: %w", err)
+	err := s.disk.mkdirAll(s.root)
+	if err == nil {
+		_, err = s.checkRoot()
 	}
+	if err == nil {
+		err = s.checkLocks()
+	}
+	if err == nil {
+		err = s.giveBackAll() // what a run that died has left
+	}
+	if err == nil {
+		err = s.noLinks()
+	}
+	var lock *Lock
+	if err == nil {
+		err = s.asOwner(func() (err error) {
+			if lock, err = s.lockRun(ctx, what); err != nil {
+				return err
+			}
+			if err = errors.Join(testLock(lock.flock.Path()), s.mark()); err != nil {
+				err = errors.Join(err, lock.release())
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock store: %w", s.ownerHint(lockHint(err)))
+	}
+	return lock, nil
+}
+
+func (s *Store) lockRun(ctx context.Context, what string) (*Lock, error) {
 	path := filepath.Join(s.root, runLock)
 	if err := ensureFile(path); err != nil {
-		return nil, fmt.Errorf("lock store: %w", lockHint(err))
+		return nil, err
 	}
 	fl := openLock(path)
 	// A holder that was just taken over from, or is just starting, has not
@@ -64,11 +108,11 @@ func (s *Store) LockRun(ctx context.Context, what string) (*Lock, error) {
 	for i := range looks {
 		ok, err := fl.TryLock()
 		if err != nil {
-			return nil, fmt.Errorf("lock store: %w", lockHint(err))
+			return nil, err
 		}
 		if ok {
 			writeHolder(path, s.holder(what))
-			return &Lock{fl}, nil
+			return &Lock{s, fl}, nil
 		}
 		h := readHolder(path)
 		if i == looks-1 || (h.PID != 0 && !h.gone()) {
@@ -76,24 +120,29 @@ func (s *Store) LockRun(ctx context.Context, what string) (*Lock, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("lock store: %w", ctx.Err())
+			return nil, ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil, &LockedError{Path: path}
 }
 
-// Release gives the lock up. A second call does nothing.
+// Release gives the lock up, and what root has made in the store of somebody else
+// to its owner. A second call does nothing.
 func (l *Lock) Release() error {
-	if l.flock.Locked() {
-		if err := os.Truncate(l.flock.Path(), 0); err != nil {
-			return errors.Join(fmt.Errorf("release lock: %w", err), l.flock.Unlock())
-		}
+	if !l.flock.Locked() {
+		return nil
 	}
-	if err := l.flock.Unlock(); err != nil {
+	err := l.store.giveBackAll()
+	err = errors.Join(err, l.store.asOwner(func() error { return errors.Join(l.store.openSpools(), l.release()) }))
+	if err != nil {
 		return fmt.Errorf("release lock: %w", err)
 	}
 	return nil
+}
+
+func (l *Lock) release() error {
+	return errors.Join(eraseHolder(l.flock.Path()), l.flock.Unlock())
 }
 
 func (s *Store) holder(what string) Holder {
@@ -101,7 +150,7 @@ func (s *Store) holder(what string) Holder {
 	if err != nil {
 		host = "this host"
 	}
-	return Holder{PID: os.Getpid(), What: what, Host: host, Since: s.now(), BootID: bootID()}
+	return Holder{Schema: holderSchema, PID: os.Getpid(), What: what, Host: host, Since: s.now(), BootID: bootID()}
 }
 
 // gone reports that h cannot be the holder any more: its process is dead, or
@@ -134,7 +183,7 @@ func writeHolder(path string, h Holder) {
 	if err != nil {
 		return
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}
@@ -144,40 +193,86 @@ func writeHolder(path string, h Holder) {
 	}
 }
 
+// eraseHolder empties the record of a lock that is held.
+func eraseHolder(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(0), f.Close())
+}
+
 // readHolder returns the record in path, or the zero Holder.
 func readHolder(path string) Holder {
-	f, err := os.Open(path)
-	if err != nil {
-		return Holder{}
-	}
-	defer f.Close()
 	var h Holder
-	if err := json.NewDecoder(io.LimitReader(f, 64<<10)).Decode(&h); err != nil {
+	b, err := readFile(path, maxHolderLen)
+	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
 	}
+	h.What, h.Host = plain.Cut(h.What, 200), plain.Cut(h.Host, 200)
 	return h
 }
 
 // openLock prepares a lock on a file that exists. It is opened for writing
 // because NFS emulates flock by byte-range locks, which want that.
 func openLock(path string) *flock.Flock {
-	return flock.New(path, flock.SetFlag(os.O_RDWR))
+	return flock.New(path, flock.SetFlag(os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK))
 }
 
-// waitLock takes the lock at path, which is created, as soon as it is free.
-func waitLock(ctx context.Context, path string) (*flock.Flock, error) {
+// waitNotice is how long a lock is waited for before that is said.
+const waitNotice = 2 * time.Second
+
+// waitLock takes the lock at path, which is created, as soon as it is free, and
+// leaves in it who holds it and for what. Who waits for long is told.
+func (s *Store) waitLock(ctx context.Context, path, what string) (*flock.Flock, error) {
 	if err := ensureFile(path); err != nil {
 		return nil, lockHint(err)
 	}
 	fl := openLock(path)
-	ok, err := fl.TryLockContext(ctx, 2*time.Millisecond)
+	notice, cancel := context.WithTimeout(ctx, waitNotice)
+	ok, err := fl.TryLockContext(notice, 2*time.Millisecond)
+	cancel()
+	if !ok && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		s.event(EventWaiting, "", path, "waiting: %v", &LockedError{path, readHolder(path)})
+		ok, err = fl.TryLockContext(ctx, 2*time.Millisecond)
+	}
+	if ctx.Err() != nil && !ok {
+		return nil, fmt.Errorf("wait for a lock: %w: %w", ctx.Err(), &LockedError{path, readHolder(path)})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wait for %s: %w", path, lockHint(err))
 	}
 	if !ok {
 		return nil, fmt.Errorf("wait for %s: not locked", path)
 	}
+	writeHolder(path, s.holder(what))
 	return fl, nil
+}
+
+// ownerHint adds to an error about permissions whose store it is.
+func (s *Store) ownerHint(err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	var st unix.Stat_t
+	if uninterrupted(func() error { return unix.Stat(s.root, &st) }) != nil {
+		return err
+	}
+	uid := strconv.FormatUint(uint64(st.Uid), 10)
+	name := "uid " + uid
+	if u, uerr := user.LookupId(uid); uerr == nil {
+		name = u.Username
+	}
+	if os.Geteuid() == 0 {
+		return fmt.Errorf("%w (%s belongs to %s, and its server does not take root for root: run it as %s)", err, s.root, name, name)
+	}
+	if os.Geteuid() == int(st.Uid) {
+		return err
+	}
+	return fmt.Errorf("%w (%s belongs to %s: run it as %s, with sudo -u %s; or keep a store of your own with --root)", err, s.root, name, name, name)
 }
 
 // lockHint adds to err what a user can do about it.
@@ -189,6 +284,8 @@ func lockHint(err error) error {
 		return fmt.Errorf("%w (run as the owner of the store, or choose another with --root)", err)
 	case errors.Is(err, unix.EROFS):
 		return fmt.Errorf("%w (remount it writable)", err)
+	case errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("%w (a lock is a file, not a link: remove it)", err)
 	}
 	return err
 }

@@ -106,6 +106,7 @@ func (sl *Slot) remove(ctx context.Context, choose func(*view) ([]string, error)
 			// record is brought up to date by whoever writes it next.
 			sl.unsaved(e)
 		}
+		sl.dropProvenance()
 		return err
 	})
 	if err != nil {

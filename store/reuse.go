@@ -118,7 +118,14 @@ func (st *Staging) reuse(ctx context.Context, donors []Generation, o ReuseOption
 	if st.lock == nil {
 		return nil, errors.New("share files with older generations: the staging has ended")
 	}
-	r := &reuser{o: o, by: by, uid: os.Geteuid(), used: map[inode]bool{}, res: Reused{From: []ReusedFrom{}}}
+	uid := os.Geteuid()
+	if owner, ok := st.slot.store.foreign(); ok { // whose the files will be, and those of older generations are
+		uid = owner.uid
+		if err := st.slot.store.giveTree(st.dir); err != nil {
+			return nil, fmt.Errorf("share files with older generations: %w", err)
+		}
+	}
+	r := &reuser{o: o, by: by, uid: uid, used: map[inode]bool{}, res: Reused{From: []ReusedFrom{}}}
 	if err := r.ready(); err != nil {
 		return nil, fmt.Errorf("share files with older generations: %w", err)
 	}

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
 const (
@@ -39,17 +40,9 @@ func (sl *Slot) WriteRun(name string, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write run %s: %w", name, err)
 	}
-	path := sl.path(runsName, name+runSuffix)
-	err := sl.store.disk.mkdirAll(sl.path(runsName))
+	err := sl.record(name+runSuffix, buf.Bytes())
 	if err == nil {
-		err = sl.store.disk.writeFile(path, buf.Bytes())
-	}
-	if err == nil {
-		now := sl.store.now() // finer than the file system's own clock
-		err = os.Chtimes(path, now, now)
-	}
-	if err == nil {
-		err = sl.trimRuns()
+		err = sl.store.asOwner(sl.trimRuns)
 	}
 	if err != nil {
 		return fmt.Errorf("write run %s: %w", name, err)
@@ -57,18 +50,40 @@ func (sl *Slot) WriteRun(name string, v any) error {
 	return nil
 }
 
+// record replaces one file in runs, durably.
+func (sl *Slot) record(file string, data []byte) error {
+	if err := sl.store.makeDir(sl.path(runsName)); err != nil {
+		return err
+	}
+	return sl.store.asOwner(func() error {
+		path := sl.path(runsName, file)
+		if err := sl.store.disk.writeFile(path, data); err != nil {
+			return err
+		}
+		now := sl.store.now() // finer than the file system's own clock
+		return os.Chtimes(path, now, now)
+	})
+}
+
 // ReadRun decodes the record called name into v. An error matches
-// fs.ErrNotExist when there is none.
+// fs.ErrNotExist when there is none, and ErrNewer when a newer program wrote it.
 func (sl *Slot) ReadRun(name string, v any) error {
 	if err := errors.Join(sl.err, checkName("run", name)); err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}
-	f, err := os.Open(sl.path(runsName, name+runSuffix))
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", name, err)
+	b, err := readFile(sl.path(runsName, name+runSuffix), maxRunLen)
+	if err == nil {
+		var now []byte
+		if now, err = runFormat.Read(b); err == nil {
+			b = now
+		} else if errors.Is(err, schema.ErrNone) {
+			err = nil // whose it is, is the caller's to say
+		}
 	}
-	defer f.Close()
-	if err := json.NewDecoder(io.LimitReader(f, maxRunLen)).Decode(v); err != nil {
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
 		return fmt.Errorf("read run %s: %w", name, err)
 	}
 	return nil
@@ -89,7 +104,7 @@ func (sl *Slot) Runs() ([]Run, error) {
 	var runs []Run
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), runSuffix)
-		if !ok || checkName("run", name) != nil {
+		if !ok || strings.HasSuffix(e.Name(), provenanceSuffix) || checkName("run", name) != nil {
 			continue
 		}
 		fi, err := e.Info()
@@ -118,6 +133,9 @@ func (sl *Slot) trimRuns() error {
 		if err := os.Remove(sl.path(runsName, r.Name+runSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	if err := sl.trimProvenance(); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir(sl.path(runsName))
 	if err != nil {

@@ -156,11 +156,21 @@ func (sl *Slot) locked(ctx context.Context, do func() error) error {
 	} else if !ok {
 		return &GenerationError{Slot: sl.Name()}
 	}
-	fl, err := waitLock(ctx, sl.path(switchLock))
+	dir := filepath.Join(slotsName, sl.Name())
+	err := sl.store.giveBack(slotsName, dir, filepath.Join(dir, generationsName), filepath.Join(dir, runsName), filepath.Join(dir, switchLock))
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(), fl.Unlock())
+	return sl.store.asOwner(func() error {
+		path := sl.path(switchLock)
+		fl, err := sl.store.waitLock(ctx, path, "switch")
+		if err != nil {
+			return sl.store.ownerHint(err)
+		}
+		err = do()
+		_ = eraseHolder(path) // a courtesy; whether the lock is held is flock's to say
+		return errors.Join(err, fl.Unlock())
+	})
 }
 
 // exists reports whether the slot's directory is there.

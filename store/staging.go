@@ -44,8 +44,8 @@ func (sl *Slot) Stage(ctx context.Context) (*Staging, error) {
 		return nil, sl.err
 	}
 	st := &Staging{ctx: ctx, slot: sl, dir: sl.path(stagingPrefix + random())}
-	if err := sl.store.disk.mkdirAll(sl.path(generationsName)); err != nil {
-		return nil, fmt.Errorf("stage in %s: %w", sl.Name(), lockHint(err))
+	if err := sl.store.makeDir(sl.path(generationsName)); err != nil {
+		return nil, fmt.Errorf("stage in %s: %w", sl.Name(), sl.store.ownerHint(lockHint(err)))
 	}
 	sl.labelDirs()
 	var dying []string
@@ -66,7 +66,7 @@ func (sl *Slot) Stage(ctx context.Context) (*Staging, error) {
 // held lock is debris. The caller holds switch.lock, and so does who looks
 // for debris.
 func (st *Staging) create() error {
-	path := st.dir + lockSuffix
+	path := st.dir + lockSuffix // never renamed: its record says who and since when
 	if err := ensureFile(path); err != nil {
 		return err
 	}
@@ -76,6 +76,7 @@ func (st *Staging) create() error {
 		err = fmt.Errorf("lock %s: it is held already", path)
 	}
 	if err == nil {
+		writeHolder(path, st.slot.store.holder("stage"))
 		err = os.Mkdir(st.dir, dirMode)
 	}
 	if err == nil {
@@ -147,7 +148,7 @@ func (st *Staging) commit(version string) (*Generation, error) {
 		return nil, err
 	}
 	now := st.slot.store.now()
-	if err := errors.Join(os.Chmod(st.dir, dirMode), os.Chtimes(st.dir, now, now)); err != nil {
+	if err := errors.Join(st.slot.store.giveTree(st.dir), os.Chmod(st.dir, dirMode), os.Chtimes(st.dir, now, now)); err != nil {
 		return nil, err
 	}
 	if err := st.slot.store.disk.syncFS(st.dir); err != nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,7 +14,8 @@ import (
 	"time"
 )
 
-// stateSchema is the version of state.json that this package writes.
+// stateSchema is the version of state.json that this package writes: that of
+// stateFormat. Fields that are added do not raise it.
 const stateSchema = 1
 
 // Bounds of state.json, so that a slot that is never looked after stays small.
@@ -54,15 +54,13 @@ type Activation struct {
 // parseState decodes a state.json. An error that matches ErrNewer means that
 // it must be left alone; any other, that it is damaged.
 func parseState(b []byte) (*State, error) {
+	b, err := stateFormat.Read(b)
+	if err != nil {
+		return nil, err
+	}
 	var st State
 	if err := json.Unmarshal(b, &st); err != nil {
 		return nil, err
-	}
-	if st.Schema > stateSchema {
-		return nil, fmt.Errorf("schema %d: %w (upgrade, or move %s away: it is made anew)", st.Schema, ErrNewer, stateName)
-	}
-	if st.Schema < 1 {
-		return nil, errors.New("no schema")
 	}
 	st.History = slices.DeleteFunc(st.History, func(a Activation) bool { return checkName("", a.Generation) != nil })
 	st.Installed = slices.DeleteFunc(st.Installed, func(i Install) bool { return checkName("", i.Generation) != nil })
@@ -93,24 +91,17 @@ var errDamaged = errors.New("damaged")
 // readState reads state.json; the error matches fs.ErrNotExist, ErrNewer or
 // errDamaged, or is that of the disk.
 func (sl *Slot) readState() (*State, error) {
-	f, err := os.Open(sl.path(stateName))
+	path := sl.path(stateName)
+	b, err := readFile(path, maxStateLen)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxStateLen+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	if len(b) > maxStateLen {
-		return nil, fmt.Errorf("read %s: %w: longer than %d bytes", f.Name(), errDamaged, maxStateLen)
-	}
 	st, err := parseState(b)
 	if errors.Is(err, ErrNewer) {
-		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w", f.Name(), errDamaged, err)
+		return nil, fmt.Errorf("read %s: %w: %w", path, errDamaged, err)
 	}
 	return st, nil
 }

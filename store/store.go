@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
 // The names in ROOT.
@@ -17,7 +19,7 @@ const (
 )
 
 // ErrNewer is matched by errors about a file that a newer program wrote.
-var ErrNewer = errors.New("written by a newer rocm-nightly")
+var ErrNewer = schema.ErrNewer
 
 // Event reports something that the store did or met on the side, which is no
 // reason for an operation to fail.
@@ -33,6 +35,7 @@ const (
 	EventCleaned = "cleaned" // debris of a run that died is gone
 	EventDebris  = "debris"  // debris is there and could not be removed
 	EventState   = "state"   // state.json was lost or damaged, or could not be written
+	EventWaiting = "waiting" // another process holds a lock for longer than it should
 )
 
 // Store is one ROOT. It holds no open files and may be used by several
@@ -46,14 +49,19 @@ type Store struct {
 	Now func() time.Time
 	// SELinux says where the labels of what is installed come from.
 	SELinux SELinux
+	// Alone says that no other host uses ROOT: then a file system on which locks
+	// do not keep other hosts out will do.
+	Alone bool
 
-	root string
-	disk disk
+	root    string
+	disk    disk
+	mountOf func(dir string) (fsMount, error) // nil: the kernel's word
 }
 
 // Open returns the store at root, which is made absolute. Nothing is created
 // until something is written; what is created then is readable by everybody,
-// whatever the umask.
+// whatever the umask. The error matches ErrNewer when a newer program has laid it
+// out.
 func Open(root string) (*Store, error) {
 	if root == "" {
 		return nil, errors.New("open store: no root given")
@@ -70,7 +78,11 @@ func Open(root string) (*Store, error) {
 	case !fi.IsDir():
 		return nil, fmt.Errorf("open store %s: not a directory (choose another with --root)", abs)
 	}
-	return &Store{root: abs, disk: realDisk()}, nil
+	s := &Store{root: abs, disk: realDisk()}
+	if _, err := s.checkRoot(); errors.Is(err, ErrNewer) {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
 }
 
 // Root returns the absolute path of the store.

@@ -90,7 +90,7 @@ func TestRollbackWaitsForNoRun(t *testing.T) {
 		t.Error(err)
 	}
 	// Of switch.lock itself, the wait ends with the context.
-	fl, err := waitLock(t.Context(), sl.path(switchLock))
+	fl, err := sl.store.waitLock(t.Context(), sl.path(switchLock), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

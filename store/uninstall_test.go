@@ -49,10 +49,10 @@ func uninstall(t testing.TB, s *Store, o UninstallOptions) *Uninstalled {
 
 func TestUninstallTakesWhatIsItsOwn(t *testing.T) {
 	s, sl, other, path := full(t)
-	root, dir := everything(t, s.Root()), everything(t, filepath.Dir(path))
+	root, dir := contents(t, s.Root()), contents(t, filepath.Dir(path))
 	plan := uninstall(t, s, UninstallOptions{Slots: []*Slot{sl}, DryRun: true})
-	equal(t, "root after a dry run", everything(t, s.Root()), root)
-	equal(t, "links after a dry run", everything(t, filepath.Dir(path)), dir)
+	equal(t, "root after a dry run", contents(t, s.Root()), root)
+	equal(t, "links after a dry run", contents(t, filepath.Dir(path)), dir)
 
 	u := uninstall(t, s, UninstallOptions{Slots: []*Slot{sl}})
 	equal(t, "plan", plan.Removed, u.Removed)
@@ -64,11 +64,11 @@ func TestUninstallTakesWhatIsItsOwn(t *testing.T) {
 			t.Errorf("planned %+v, done %+v", plan.Links[i], u.Links[i])
 		}
 	}
-	equal(t, "links", everything(t, filepath.Dir(path)), []string{"rocm", "rocm-other"})
+	equal(t, "links", contents(t, filepath.Dir(path)), []string{"rocm", "rocm-other"})
 	if textOf(t, path) != "/opt/rocm-6" || textOf(t, path+"-other") != other.CurrentPath() {
 		t.Error("the links are wrong")
 	}
-	equal(t, "spool", everything(t, filepath.Join(s.Root(), "spool")), []string{"nightly", "nightly/" + nightOf("gfx1100"), "nightly/" + nightOf("gfx1100") + "/0000", "rc", "rc/" + nightOf("gfx1100"), "rc/" + nightOf("gfx1100") + "/0000"})
+	equal(t, "spool", contents(t, filepath.Join(s.Root(), "spool")), []string{"nightly", "nightly/" + nightOf("gfx1100"), "nightly/" + nightOf("gfx1100") + "/0000", "rc", "rc/" + nightOf("gfx1100"), "rc/" + nightOf("gfx1100") + "/0000"})
 	equal(t, "slots", entries(t, filepath.Join(s.Root(), "slots")), []string{"rc-gfx1100"})
 	if g, err := other.Current(); err != nil || g == nil || whole(g) != nil {
 		t.Errorf("%v, %v", g, err)
@@ -81,11 +81,11 @@ func TestUninstallTakesWhatIsItsOwn(t *testing.T) {
 func TestUninstallAll(t *testing.T) {
 	s, _, _, path := full(t)
 	u := uninstall(t, s, UninstallOptions{All: true})
-	equal(t, "root", everything(t, s.Root()), []string{"ledger.jsonl"})
+	equal(t, "root", contents(t, s.Root()), []string{"ledger.jsonl"})
 	if len(u.Left) != 1 || !strings.HasSuffix(u.Left[0].Path, "ledger.jsonl") {
 		t.Errorf("%+v", u.Left)
 	}
-	equal(t, "links", everything(t, filepath.Dir(path)), []string{"rocm"})
+	equal(t, "links", contents(t, filepath.Dir(path)), []string{"rocm"})
 	u = uninstall(t, s, UninstallOptions{All: true, Ledger: true})
 	if _, err := os.Lstat(s.Root()); !errors.Is(err, os.ErrNotExist) || len(u.Left) != 0 {
 		t.Errorf("%v, %+v", err, u)
@@ -177,7 +177,7 @@ func TestInterruptedUninstallIsFinished(t *testing.T) {
 		want := []string{"rc-gfx1100"}
 		if step == "with foreign" {
 			want = []string{"nightly-gfx1151", "rc-gfx1100"}
-			equal(t, "what is left", everything(t, sl.path()), []string{"mine.txt"})
+			equal(t, "what is left", contents(t, sl.path()), []string{"mine.txt"})
 		}
 		equal(t, step, entries(t, filepath.Join(s.Root(), "slots")), want)
 		uninstall(t, s, UninstallOptions{All: true})
@@ -192,7 +192,7 @@ func TestUninstallIsRefused(t *testing.T) {
 	if err := ensureFile(filepath.Join(s.Root(), runLock)); err != nil {
 		t.Fatal(err)
 	}
-	before, dir := everything(t, s.Root()), everything(t, filepath.Dir(path))
+	before, dir := contents(t, s.Root()), contents(t, filepath.Dir(path))
 	use := func(_ context.Context, gens []Generation) (map[string]Uses, error) {
 		return map[string]Uses{gens[0].Dir: {By: []Use{{42, "python3", "maps"}, {42, "python3", "fd"}}, Unseen: 3}}, nil
 	}
@@ -214,8 +214,8 @@ func TestUninstallIsRefused(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "root", everything(t, s.Root()), before)
-	equal(t, "links", everything(t, filepath.Dir(path)), dir)
+	equal(t, "root", contents(t, s.Root()), before)
+	equal(t, "links", contents(t, filepath.Dir(path)), dir)
 	// A download that is under way is left, and said.
 	spool := s.SpoolDir("nightly", nightOf("gfx1151"))
 	d, err := os.Open(spool)

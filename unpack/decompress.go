@@ -187,6 +187,19 @@ func decompress(ctx context.Context, f format, in *input, name string, cores int
 	return newFastGzip(ctx, in), nil
 }
 
+// engine names what decompress takes for a format.
+func engine(f format, name string) string {
+	switch {
+	case f == formatTar:
+		return "none"
+	case f == formatXz:
+		return "therootcompany/xz"
+	case f == formatZstd, name == DecompressorKlauspost:
+		return "klauspost/compress"
+	}
+	return "pgunzip"
+}
+
 // cores is how many threads there are to be busy.
 func cores() int { return runtime.GOMAXPROCS(0) }
 

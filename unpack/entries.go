@@ -26,7 +26,7 @@ func (u *unpacker) read(r io.Reader) error {
 		hdr, err := tr.Next()
 		if err == io.EOF {
 			err := s.finish()
-			u.checks = s.checks()
+			u.checks, u.engine = s.checks(), s.engine
 			return err
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // of names we judge ourselves

@@ -13,6 +13,7 @@ type stream struct {
 	ahead  *readAhead
 	dec    decompressor
 	format format
+	engine string // as Result.Decompressor
 	limits Limits
 	out    int64 // bytes decompressed
 	ended  bool  // somebody asked for bytes after the last
@@ -23,6 +24,7 @@ func newStream(ctx context.Context, r io.Reader, limits Limits, decompressor str
 	in := newInput(s.ahead)
 	var err error
 	if s.format, err = detect(in); err == nil {
+		s.engine = engine(s.format, decompressor)
 		s.dec, err = decompress(ctx, s.format, in, decompressor, cores())
 	}
 	if err != nil {

@@ -129,6 +129,10 @@ type Result struct {
 	// Checks lists what the stream proved of itself: "gzip checksum", "zstd
 	// checksum" or "xz checksum" unless it has none, and "end of archive".
 	Checks []string
+
+	// Decompressor is what decompressed it: pgunzip (our own), klauspost/compress,
+	// therootcompany/xz, or none for a plain tar. The tree is the same with each.
+	Decompressor string
 }
 
 // ErrRefused is matched by the error about an entry that Tree does not accept.
@@ -228,6 +232,7 @@ type unpacker struct {
 	entries int
 	bytes   int64    // content read
 	checks  []string // what the stream proved of itself
+	engine  string   // what decompressed it
 }
 
 func newUnpacker(ctx context.Context, root *os.Root, o Options) *unpacker {
@@ -250,7 +255,7 @@ func (u *unpacker) result() *Result {
 	}
 	u.nodes = nil
 	slices.SortFunc(files, func(a, b *manifest.File) int { return strings.Compare(a.Path, b.Path) })
-	r := &Result{Dropped: u.dropped, Omitted: left, Checks: u.checks, Bytes: u.bytes, Files: make([]manifest.File, len(files))}
+	r := &Result{Dropped: u.dropped, Omitted: left, Checks: u.checks, Decompressor: u.engine, Bytes: u.bytes, Files: make([]manifest.File, len(files))}
 	for i, f := range files {
 		r.Files[i], files[i] = *f, nil
 	}

@@ -28,7 +28,9 @@ type task struct {
 	est    *estimate // what the tarball will become, once it was asked
 	warned bool      // that there may not be enough room
 
-	sums *store.PartSums // of the download, if it is to be kept
+	sums   *store.PartSums // of the download, if it is to be kept
+	anew   bool            // the generation was made by this run
+	stages stages
 }
 
 // install brings one install up to date.

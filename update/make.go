@@ -17,10 +17,11 @@ import (
 
 // make fetches the release, makes a generation of it and activates it.
 func (t *task) make(ctx context.Context) (err error) {
-	rec := &Record{Schema: Schema, Install: t.slot.Name(), Version: t.rel.Version.String(), URL: t.rel.URL, Started: t.r.o.Now(), From: t.out.From}
+	rec := &Record{Schema: Schema, Install: t.slot.Name(), Version: t.rel.Version.String(), URL: t.rel.URL, Started: t.r.o.Now(), From: t.out.From, Tool: t.r.o.Tool, Host: hostname()}
+	t.stages.start(t.r.o.Now)
 	t.sweepSpool(ctx)
 	defer func() {
-		rec.Finished = t.r.o.Now()
+		rec.Finished, rec.Stages = t.r.o.Now(), t.stages.all()
 		if err != nil {
 			rec.Error, rec.Exit = err.Error(), exitOf(err)
 		}
@@ -44,6 +45,9 @@ func (t *task) make(ctx context.Context) (err error) {
 		return t.withhold(ctx)
 	}
 	rec.Generation = gen.Name
+	if t.anew {
+		t.attest(gen, rec)
+	}
 	if t.from != nil && gen.Name == t.from.Name { // --accept-new-bytes, and there were none
 		t.out.Message = fmt.Sprintf("%s stays: the bytes of %s are the same", gen.Name, t.rel.Version)
 		return t.stay(ctx)
@@ -105,7 +109,10 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*st
 func (t *task) options() repack.Options {
 	o := t.in.Repack
 	o.FinalPrefix, o.Release, o.Baseline = t.slot.CurrentPath(), t.rel, t.baseline
-	o.Event = func(e repack.Event) { t.r.o.Event(Event{Install: t.out.Install, Stage: e.Stage, Done: e.Done}) }
+	o.Event = func(e repack.Event) {
+		t.stages.enter(e.Stage)
+		t.r.o.Event(Event{Install: t.out.Install, Stage: e.Stage, Done: e.Done})
+	}
 	return o
 }
 
@@ -133,13 +140,16 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if err := t.reuse(ctx, staging, res, rec); err != nil {
 		return nil, errors.Join(err, staging.Abort())
 	}
+	t.stages.enter("commit")
 	gen, err := staging.Commit(t.rel.Version.String())
-	if errors.Is(err, store.ErrExists) {
+	exists := errors.Is(err, store.ErrExists)
+	if exists {
 		err = nil
 	}
 	if err == nil {
 		t.r.made[gen.Dir] = true
 	}
+	t.anew = err == nil && !exists
 	return gen, errors.Join(err, staging.Abort()) // which does nothing after a commit
 }
 
@@ -182,6 +192,7 @@ func (t *task) verified(res *repack.Result, expect []release.Expectation, dl *fe
 	t.out.Verified, rec.Verified, rec.ETag = v, v, dl.ETag()
 	rec.Recipe = res.Manifest.Recipe
 	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: dl.ETag()}
+	rec.pin(*t.out.pin, dl.LastModified())
 }
 
 // against is Against, where new bytes may have been accepted: then the ledger
@@ -318,6 +329,7 @@ func (t *task) withhold(ctx context.Context) error {
 }
 
 func (t *task) say(stage, message string) {
+	t.stages.enter(stage)
 	t.r.o.Event(Event{Install: t.out.Install, Stage: stage, Message: message})
 }
 

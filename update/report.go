@@ -1,11 +1,13 @@
 package update
 
 import (
+	"os"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/audit/smoke"
 	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/internal/provenance"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -117,6 +119,31 @@ type Record struct {
 	ETag       string         `json:"etag,omitempty"`
 	Exit       int            `json:"exit"`
 	Error      string         `json:"error,omitempty"`
+
+	Tool    provenance.Tool    `json:"tool"`             // what made it
+	Host    string             `json:"host,omitempty"`   // and where
+	Stages  []StageTime        `json:"stages,omitempty"` // in their order
+	Pin     *store.LedgerEntry `json:"pin,omitempty"`    // the tarball, as the ledger has it
+	Ruleset int                `json:"ruleset,omitempty"`
+	// Digests are those of manifest.json, files.jsonl and omitted.jsonl of the
+	// generation, by name.
+	Digests map[string]release.Digest `json:"digests,omitempty"`
+}
+
+// pin records the tarball that the generation was made of.
+func (rec *Record) pin(pin release.Pin, modified time.Time) {
+	entry := store.NewLedgerEntry(pin, modified)
+	entry.FirstSeen = rec.Started.UTC()
+	rec.Pin = &entry
+}
+
+// hostname is the name of this machine, "" if it has none.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 func bumped(name string, res *bump.Result, err error) *Bumped {

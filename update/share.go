@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -44,7 +45,9 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 		}
 		v := &Verified{Digest: res.Digest, SRI: res.SRI, Size: res.Size, Against: []string{"the files of " + from.Dir}}
 		t.out.Verified, rec.Verified, rec.ETag, rec.Recipe = v, v, pin.ETag, res.Manifest.Recipe
-		t.out.pin = pin
+		if t.out.pin = pin; pin != nil {
+			rec.pin(*pin, time.Time{})
+		}
 		return res, nil
 	})
 	if errors.Is(err, repack.ErrNotClonable) {

@@ -16,6 +16,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
+	"github.com/rocm-nightly/rocm-nightly/internal/provenance"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -92,6 +93,7 @@ type Options struct {
 	Sys    fs.FS                                     // /sys, for auto; nil: the machine's
 	Kernel string                                    // the release of the running kernel; "": unknown
 	Space  func(dir string) (diskspace.Space, error) // what is free where dir is, or would be; nil: diskspace.Statfs
+	Tool   provenance.Tool                           // this program, for the records
 	Now    func() time.Time
 	Log    *slog.Logger
 	Event  func(Event)

@@ -130,6 +130,7 @@ index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`
 		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(), a.linkCmd(), a.unlinkCmd(), a.uninstallCmd(),
 		a.envCmd(), a.execCmd(), a.tarballCmd(),
 		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
+		a.schemaCmd(), a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 	)
 	wrapArgs(root)
 	return root
@@ -230,7 +231,12 @@ func (a *app) store() (*store.Store, error) {
 	if cfg.Root == "" {
 		return nil, usage(errors.New("no place for generations is known: neither XDG_DATA_HOME nor HOME is set; use --root DIR"))
 	}
-	return store.Open(cfg.Root)
+	st, err := store.Open(cfg.Root)
+	if err != nil {
+		return nil, err
+	}
+	st.Alone = cfg.RootAlone
+	return st, nil
 }
 
 // terminal reports whether w is a terminal.

@@ -34,6 +34,7 @@ type repackOptionsFlags struct {
 	omit            []string
 	scope           string
 	refuse          string
+	provenance      string
 }
 
 func (a *app) repackCmd() *cobra.Command {
@@ -72,6 +73,7 @@ This is what a package recipe or a Dockerfile calls; nothing is kept elsewhere.`
 	f.StringArrayVar(&o.omit, "omit", nil, "a `part` of the tarball to leave out, beside those of the config: "+strings.Join(config.Parts(), ", ")+"; may be given again")
 	f.StringVar(&o.scope, "audit-scope", "", "host: this machine's libraries and interpreters count; tree: they do not")
 	f.StringVar(&o.refuse, "audit-refuse", "", "regression, all or never")
+	f.StringVar(&o.provenance, "provenance", "", "a `file` that gets the statement about how it was made (in-toto, SLSA provenance v1)")
 	a.jsonFlag(c)
 	return c
 }
@@ -82,7 +84,7 @@ func (o repackOptionsFlags) noEmptyFlags(cmd *cobra.Command) error {
 	empty := func(name string) error {
 		return fmt.Errorf("repack: --%s is empty: give it a value, or leave it out", name)
 	}
-	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "etc", "arch", "profile", "digest", "interpreter", "decompressor", "audit-scope", "audit-refuse")
+	err := emptyFlag(cmd, "prefix", "final-prefix", "layout", "etc", "arch", "profile", "digest", "interpreter", "decompressor", "audit-scope", "audit-refuse", "provenance")
 	if err != nil {
 		return err
 	}
@@ -111,9 +113,13 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	if err := repack.Vacant(o.prefix); err != nil {
 		return fmt.Errorf("repack into %s: %w", o.prefix, err)
 	}
-	in, err := a.openSource(ctx, cfg, src, o.prefix)
+	attest, err := beginAttestation(o.provenance, o.prefix)
 	if err != nil {
 		return err
+	}
+	in, err := a.openSource(ctx, cfg, src, o.prefix)
+	if err != nil {
+		return attest.end(nil, nil, ro, err)
 	}
 	if n, err := release.ParseName(in.name); err == nil {
 		ro.Release = release.Release{Name: in.name, Family: n.Family, Version: n.Version, Platform: n.Platform, Tests: n.Tests, Variant: n.Variant, Archive: n.Archive}
@@ -129,11 +135,11 @@ func (a *app) repack(ctx context.Context, src string, o repackOptionsFlags) erro
 	}
 	if err := a.repackRoom(o.prefix, in.name, rest, in.size); err != nil {
 		p.close()
-		return in.close(fmt.Errorf("repack into %s: %w", o.prefix, err))
+		return attest.end(nil, nil, ro, in.close(fmt.Errorf("repack into %s: %w", o.prefix, err)))
 	}
 	res, err := repack.Run(ctx, in, o.prefix, ro)
 	p.close()
-	err = in.close(err)
+	err = attest.end(res, in, ro, in.close(err))
 	var refused *repack.RefusedError
 	switch {
 	case errors.As(err, &refused):

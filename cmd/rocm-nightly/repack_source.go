@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,9 @@ type source struct {
 	checked func() []string       // what was checked on the way, once it has ended; nil: nothing
 	size    int64                 // bytes, 0 if not known
 	left    func() int64          // bytes that are still to be written to the disk; nil: none
+
+	url, etag string    // of a download; "" for none
+	modified  time.Time // as the server says
 }
 
 // openSource opens a file, a URL or standard input.
@@ -66,7 +70,7 @@ func (a *app) openURL(ctx context.Context, cfg *config.Config, u *url.URL, prefi
 	if err != nil {
 		return nil, errors.Join(err, s.end(!hopeless(err)))
 	}
-	in := &source{Reader: dl, name: name, checked: dl.Checked, size: dl.Size(), left: dl.Left, close: func(err error) error {
+	in := &source{url: u.String(), etag: dl.ETag(), modified: dl.LastModified(), Reader: dl, name: name, checked: dl.Checked, size: dl.Size(), left: dl.Left, close: func(err error) error {
 		return errors.Join(err, dl.Close(), s.end(unfinished(err)))
 	}}
 	if in.expect, err = a.beside(ctx, client, rel); err != nil {

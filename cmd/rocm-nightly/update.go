@@ -113,7 +113,7 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 func (a *app) updateOptions(cfg *config.Config, version string, event func(update.Event), log *slog.Logger) update.Options {
 	uo := updateConfig(cfg, version)
 	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
-	uo.Smoke = cfg.Health.Smoke
+	uo.Smoke, uo.Tool = cfg.Health.Smoke, tool()
 	uo.Host, uo.Owner = a.updateHost(cfg), hostpkg.Owners{}.Of
 	uo.Client = func(event func(fetch.Event)) (*fetch.Client, error) { return a.fetchClient(cfg, event) }
 	return uo

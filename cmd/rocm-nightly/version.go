@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/provenance"
 )
 
 // build says what this binary was built from.
@@ -36,6 +38,12 @@ func version() build {
 		}
 	}
 	return b
+}
+
+// tool is this binary as provenance names it.
+func tool() provenance.Tool {
+	b := version()
+	return provenance.Tool{Version: b.Version, Commit: b.Commit, Go: b.Go}
 }
 
 func (a *app) versionCmd() *cobra.Command {

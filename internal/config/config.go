@@ -17,6 +17,7 @@ type Config struct {
 	GFX *gfx.Table `yaml:"-" json:"-"` // what is known of GPUs
 
 	Root         string             `yaml:"root" json:"root" jsonschema:"where generations, downloads and the ledger are kept; empty: /var/lib/rocm-nightly for root, $XDG_DATA_HOME/rocm-nightly for a user"`
+	RootAlone    bool               `yaml:"root_alone" json:"root_alone" jsonschema:"this host alone uses root: then it may be on a file system whose locks do not keep other hosts out (docs/store.md)"`
 	Channels     map[string]Channel `yaml:"channels" json:"channels" jsonschema:"the index pages of each channel; built in for AMD, written only for a mirror"`
 	Installs     []Install          `yaml:"installs" json:"installs" jsonschema:"what update installs"`
 	Policy       Policy             `yaml:"policy" json:"policy" jsonschema:"which release is the one to take"`

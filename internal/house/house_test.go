@@ -80,12 +80,15 @@ var arrows = map[string][]string{
 	"audit/doctor/recorded":  {"audit/doctor"}, // for tests
 	"internal/hostpkg":       {},
 	"internal/ldcache":       {},
+	"internal/schema":        {},
+	"internal/provenance":    {},
+	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
 	"internal/house":         {},
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "docs"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

@@ -5,16 +5,22 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strconv"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
-// Schema is the version of the format that this package writes.
+// Schema is the version of the format that this package writes. It is that of
+// files.jsonl and omitted.jsonl too, which have none of their own.
 const Schema = 1
+
+// format is how a manifest.json of another schema is read. Its steps and Schema
+// go together.
+var format = schema.Format{Name: Name}
 
 // The names of the files, at the root of a prefix. The last is only there when
 // parts of the tarball were to be left out.
@@ -25,7 +31,7 @@ const (
 )
 
 // ErrNewer is matched by errors about a manifest from a newer program.
-var ErrNewer = errors.New("written by a newer rocm-nightly")
+var ErrNewer = schema.ErrNewer
 
 // Manifest is the content of manifest.json.
 type Manifest struct {
@@ -126,17 +132,24 @@ func Write(w io.Writer, m *Manifest) error {
 	return enc.Encode(m)
 }
 
+// maxManifest bounds a manifest.json, in bytes.
+const maxManifest = 64 << 20
+
 // Read decodes a manifest.json. A newer schema is an error that matches ErrNewer.
 func Read(r io.Reader) (*Manifest, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err == nil && len(b) > maxManifest {
+		err = fmt.Errorf("longer than %d bytes", maxManifest)
+	}
+	if err == nil {
+		b, err = format.Read(b)
+	}
 	var m Manifest
-	if err := json.NewDecoder(io.LimitReader(r, 64<<20)).Decode(&m); err != nil {
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", Name, err)
-	}
-	if m.Schema > Schema {
-		return nil, fmt.Errorf("read %s: schema %d: %w", Name, m.Schema, ErrNewer)
-	}
-	if m.Schema < 1 {
-		return nil, fmt.Errorf("read %s: no schema", Name)
 	}
 	return &m, nil
 }
@@ -190,11 +203,11 @@ func EachFile(r io.Reader, wanted func(digest []byte) bool, do func(*File) error
 			n++
 			continue
 		}
-		var f File
-		if err := json.Unmarshal(sc.Bytes(), &f); err != nil {
+		f, err := parseLine(sc.Bytes())
+		if err != nil {
 			return fmt.Errorf("read %s line %d: %w", FilesName, n, err)
 		}
-		if err := do(&f); err != nil {
+		if err := do(f); err != nil {
 			return err
 		}
 		n++
