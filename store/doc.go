@@ -10,6 +10,7 @@
 //	ROOT/tarballs/CHANNEL/FILENAME/{tarball.json, 0000, 0001, …}
 //	ROOT/slots/CHANNEL-TARGET/runs/GENERATION.intoto.json
 //	ROOT/{store.json, ledger.jsonl, links.json, links.lock, run.lock}
+//	ROOT/leases/PID-KEY.json
 //
 // The order in which an update uses it is LockRun, Stage, Reuse, Commit,
 // Activate, Prune. It promises, each in a test of the same name:
@@ -30,6 +31,11 @@
 //     the next scheduled run (Skip); only something newer is.
 //   - PruneKeepsWhatMatters: the active generation, the one before it and a held
 //     one are never pruned.
+//   - PruneLeavesWhatIsInUse: nor is one that a process maps, runs, has open, works
+//     in, sees mounted or has leased, in a container too; nor one of which that
+//     cannot be seen. It is judged by device and inode.
+//   - PruneSeesWhoComesLate: who begins to use a generation while it is looked at
+//     gets it back.
 //   - TheSecondRunIsToldWhoIsFirst: run.lock names its holder at once, and a dead
 //     one is never believed.
 //   - StateCanBeLost: state.json is made anew from current and generations; a
@@ -85,8 +91,7 @@
 //   - AHostileOwnerGainsNothing: and whatever links that owner has laid, root does
 //     nothing to files outside the store by them.
 //
-// It does not promise to find out who runs programs of a generation that is
-// neither active nor the one before: those may be pruned under them. Repair of
-// changed files is not its work either: who writes to a hard-linked file as root
+// It does not promise to see files that processes have in flight between them, or
+// registered with io_uring alone. Repair of changed files is not its work either: who writes to a hard-linked file as root
 // changes it in every generation that has it.
 package store

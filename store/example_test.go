@@ -82,3 +82,48 @@ func install(ctx context.Context, slot *store.Slot, version string) error {
 	fmt.Println("active:", generation.Name)
 	return nil
 }
+
+// A build leases what is active: an update in the middle of it changes nothing,
+// and Prune leaves it alone.
+func ExampleSlot_Lease() {
+	ctx := context.Background()
+	root, err := os.MkdirTemp("", "rocm-nightly-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(root)
+	s, err := store.Open(root)
+	if err != nil {
+		log.Fatal(err)
+	}
+	slot := s.Slot("nightly", "gfx1151")
+	if err := install(ctx, slot, "10.2.0a20260930"); err != nil {
+		log.Fatal(err)
+	}
+	_, built, err := slot.Lease(ctx, "", os.Getpid())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, version := range []string{"10.2.0a20261001", "10.2.0a20261002", "10.2.0a20261003"} {
+		if err := install(ctx, slot, version); err != nil {
+			log.Fatal(err)
+		}
+	}
+	pruned, err := slot.Prune(ctx, store.Keep{Last: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("built with", built.Name)
+	fmt.Println("removed", pruned.Removed)
+	for _, k := range pruned.Kept {
+		fmt.Println(k.Generation, "stays:", k.Why, k.Uses.By[0].How)
+	}
+	// Output:
+	// active: 10.2.0a20260930
+	// active: 10.2.0a20261001
+	// active: 10.2.0a20261002
+	// active: 10.2.0a20261003
+	// built with 10.2.0a20260930
+	// removed [10.2.0a20261001]
+	// 10.2.0a20260930 stays: in use lease
+}

@@ -26,6 +26,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, linkForever(root))
 	case "uninstall":
 		fmt.Fprintln(os.Stderr, uninstallForever(root))
+	case "uses":
+		fmt.Fprintln(os.Stderr, printUses(root))
+	case "map":
+		fmt.Fprintln(os.Stderr, holdMapping(root))
+	case "thread":
+		fmt.Fprintln(os.Stderr, holdByThread(root))
+	case "orphan":
+		holdAfterFirst()
 	case "lock":
 		fmt.Fprintln(os.Stderr, holdRunLock(root))
 	}
@@ -63,7 +71,7 @@ func installForever(root string) error {
 				return err
 			}
 		}
-		if _, err := sl.Prune(ctx, 3); err != nil {
+		if _, err := sl.Prune(ctx, Keep{Last: 3}); err != nil {
 			return err
 		}
 		if err := s.AppendPin(pinOf(night(next), next)); err != nil {

@@ -89,7 +89,7 @@ func TestRootLeavesNothingOfItsOwnInTheStoreOfAnother(t *testing.T) {
 	}
 	asNobody(t, func() {
 		everything(t, s, sl, night(4))
-		if _, err := sl.Prune(t.Context(), 1); err != nil {
+		if _, err := sl.Prune(t.Context(), Keep{Last: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -193,7 +193,7 @@ func TestAHostileOwnerGainsNothing(t *testing.T) {
 				_ = lock.Release()
 			}
 			_, _, _ = sl.Rollback(t.Context())
-			_, _ = sl.Prune(t.Context(), 0)
+			_, _ = sl.Prune(t.Context(), Keep{Last: 0})
 			_ = sl.Remove(t.Context(), night(1))
 			if st, err := sl.Stage(t.Context()); err == nil {
 				_ = st.Abort()

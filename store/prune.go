@@ -7,118 +7,251 @@ import (
 	"slices"
 )
 
-// ErrActive is matched when the active or a held generation would be removed.
+// ErrActive is matched when a generation would be removed that must stay.
 var ErrActive = errors.New("it is in use")
 
-// Prune removes generations but for the newest keep of them, and returns the
-// names of those removed, oldest first. The active one, the one that was
-// active before it and a held one stay in any case; while nothing is active,
-// the newest stays. What dead processes left is removed too.
-func (sl *Slot) Prune(ctx context.Context, keep int) ([]string, error) {
-	removed, err := sl.remove(ctx, func(v *view) ([]string, error) {
-		if keep < 0 {
-			return nil, fmt.Errorf("keep %d generations: not a number of generations", keep)
-		}
-		if v.broken != nil {
-			return nil, v.broken // what must stay is not known
-		}
-		have := v.installed()
-		old := have[:max(0, len(have)-keep)]
-		return slices.DeleteFunc(slices.Clone(old), func(name string) bool {
-			newest := v.current == "" && name == have[len(have)-1]
-			return newest || name == v.state.Previous(v.current) || sl.pinned(v, name) != nil
-		}), nil
-	})
+// Keep says which generations of a slot stay. One goes that is not among the
+// last, or too old, or for which there is no room, whichever comes first; what
+// Prune never removes counts among them, and stays.
+type Keep struct {
+	Last  int   // the newest so many; math.MaxInt: all
+	Days  int   // those that were installed in the last so many days of 24 hours; 0: whatever their age
+	Bytes int64 // as many as occupy no more of the disk together, what they share counted once, the oldest go; 0: whatever their size
+}
+
+// Pruned says what became of the generations.
+type Pruned struct {
+	Removed []string `json:"removed"` // names, oldest first
+	Kept    []Kept   `json:"kept"`    // what was to go, and has to stay
+	Freed   int64    `json:"freed"`   // bytes on the disk of what was removed, debris included, as far as nothing else has them
+	Debris  int      `json:"debris"`  // trees that dead runs had left, and leases of dead processes
+}
+
+// Kept is a generation that stays although Keep would have it go.
+type Kept struct {
+	Generation string `json:"generation"`
+	Why        string `json:"why"` // one of the Kept constants
+	Uses       Uses   `json:"uses"`
+}
+
+// Why a generation stays.
+const (
+	KeptActive   = "active"
+	KeptPrevious = "previous" // the way back: the one that was active before
+	KeptHeld     = "held"
+	KeptWaiting  = "waiting" // the newest, which is to be activated yet
+	KeptInUse    = "in use"
+	KeptUnseen   = "unseen" // perhaps in use: by processes that this user may not look into
+)
+
+// Prune removes the generations that are not to stay. The active one, the one
+// that was active before it, a held one, the newest that waits to be activated
+// and those in use (InUse) stay in any case; so do those whose use cannot be
+// seen, for a run that can see it. What dead runs and processes left is removed
+// too. It waits for switch.lock alone; whoever calls it while a run is at work
+// disturbs that.
+func (sl *Slot) Prune(ctx context.Context, keep Keep) (Pruned, error) {
+	p, err := sl.prune(ctx, keep)
 	if err != nil {
-		return removed, fmt.Errorf("prune %s: %w", sl.Name(), err)
+		return p, fmt.Errorf("prune %s: %w", sl.Name(), err)
 	}
-	return removed, nil
+	return p, nil
 }
 
-// Remove removes one generation, named as for Use. The active one and a held
-// one are refused with an error that matches ErrActive.
-func (sl *Slot) Remove(ctx context.Context, version string) error {
-	removed, err := sl.remove(ctx, func(v *view) ([]string, error) {
-		name, err := sl.find(v, version)
-		if err != nil {
-			return nil, err
-		}
-		if v.broken != nil {
-			return nil, v.broken
-		}
-		return []string{name}, sl.pinned(v, name)
+func (sl *Slot) prune(ctx context.Context, keep Keep) (Pruned, error) {
+	plan, err := sl.plan(ctx, keep, "")
+	if err != nil {
+		return Pruned{}, err
+	}
+	p, err := sl.remove(ctx, &removal{
+		choose: func(v *view) ([]string, []Kept, error) {
+			// What is active or held may be another since the plan was made.
+			kept := plan.kept
+			var names []string
+			for _, name := range plan.names {
+				if why := sl.must(v, name); why != "" {
+					kept = append(kept, Kept{Generation: name, Why: why})
+				} else if slices.Contains(v.installed(), name) {
+					names = append(names, name)
+				}
+			}
+			return names, kept, v.broken
+		},
+		names: plan.names,
 	})
-	if err == nil && len(removed) == 0 {
-		err = &GenerationError{Slot: sl.Name(), Name: version}
+	return p, err
+}
+
+// PlanPrune says what Prune would do, and changes nothing: Freed and Debris are
+// not told. With next, as if that were active: a generation's name, or the name
+// of one that is not there yet.
+func (sl *Slot) PlanPrune(ctx context.Context, keep Keep, next string) (Pruned, error) {
+	plan, err := sl.plan(ctx, keep, next)
+	if err != nil {
+		return Pruned{}, fmt.Errorf("plan to prune %s: %w", sl.Name(), err)
+	}
+	p := Pruned{Kept: plan.kept}
+	l, err := sl.store.lookout(ctx, sl.named(plan.names))
+	if err == nil {
+		var uses map[string]Uses
+		if uses, err = l.look(ctx); err == nil {
+			p.Removed, p.Kept = sl.free(plan.names, p.Kept, uses)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("remove %s from %s: %w", version, sl.Name(), err)
+		return p, fmt.Errorf("plan to prune %s: %w", sl.Name(), err)
 	}
-	return nil
+	return p, nil
 }
 
-// pinned says why name must stay, nil if it may go.
-func (sl *Slot) pinned(v *view, name string) error {
-	if name == v.current {
-		return fmt.Errorf("%w: %s is active (try: rollback, or use another)", ErrActive, name)
+// named describes generations by their names alone.
+func (sl *Slot) named(names []string) []Generation {
+	gens := make([]Generation, len(names))
+	for i, name := range names {
+		gens[i] = Generation{Name: name, Dir: sl.path(generationsName, name)}
 	}
-	if h := v.state.Hold; h != nil && h.Generation == name && !h.over(sl.store.now()) {
-		return fmt.Errorf("%w: %s is held (try: unhold)", ErrActive, name)
-	}
-	return nil
+	return gens
 }
 
-// remove, where the slot exists, takes the generations that choose names out of sight under
-// switch.lock, makes that durable, and only then deletes: a half-deleted tree
-// is never seen under a generation's name, not even after a power cut.
-func (sl *Slot) remove(ctx context.Context, choose func(*view) ([]string, error)) (removed []string, err error) {
+// free divides names into those that nobody uses and those that stay.
+func (sl *Slot) free(names []string, kept []Kept, uses map[string]Uses) ([]string, []Kept) {
+	var free []string
+	for _, name := range names {
+		u := uses[sl.path(generationsName, name)]
+		switch {
+		case u.Free():
+			free = append(free, name)
+		case len(u.By) > 0:
+			kept = append(kept, Kept{name, KeptInUse, u})
+		default:
+			kept = append(kept, Kept{name, KeptUnseen, u})
+		}
+	}
+	return free, kept
+}
+
+// prunePlan is what a Keep asks for, before anybody has looked what is in use.
+type prunePlan struct {
+	names []string // those to remove, oldest first
+	kept  []Kept
+}
+
+func (sl *Slot) plan(ctx context.Context, keep Keep, next string) (*prunePlan, error) {
+	if keep.Last < 0 || keep.Days < 0 || keep.Bytes < 0 {
+		return nil, fmt.Errorf("keep %d generations, %d days, %d bytes: none of it can be less than 0", keep.Last, keep.Days, keep.Bytes)
+	}
 	if ok, err := sl.exists(); err != nil || !ok {
+		return &prunePlan{}, err
+	}
+	v, err := sl.look()
+	if err != nil {
 		return nil, err
 	}
-	var dying []string
-	err = sl.locked(ctx, func() error {
-		v, err := sl.look()
-		if err != nil {
-			return err
+	if v.broken != nil {
+		return nil, v.broken // what must stay is not known
+	}
+	if next != "" {
+		sl.pretend(v, next)
+	}
+	have := v.installed()
+	goes := sl.beyond(v, keep)
+	if keep.Bytes > 0 {
+		if err := sl.overSize(ctx, v, keep.Bytes, goes); err != nil {
+			return nil, err
 		}
-		names, err := choose(v)
-		if err != nil {
-			return err
+	}
+	p := &prunePlan{}
+	for _, name := range have {
+		if !goes[name] || name == next {
+			continue
 		}
-		if dying, err = sl.condemn(); err != nil {
-			return err
+		if why := sl.must(v, name); why != "" {
+			p.kept = append(p.kept, Kept{Generation: name, Why: why})
+			continue
 		}
-		for _, name := range names {
-			to := sl.path(dyingPrefix + random())
-			if err = moveAway(sl.path(generationsName, name), to); err != nil {
-				break
-			}
-			dying = append(dying, to)
-			removed = append(removed, name)
-		}
-		v.state.Installed = slices.DeleteFunc(v.state.Installed, func(i Install) bool {
-			return slices.Contains(removed, i.Generation)
-		})
-		disk := sl.store.disk
-		err = errors.Join(err, disk.syncDir(sl.path(generationsName)), disk.syncDir(sl.path()))
-		if e := sl.save(v); e != nil {
-			// Perhaps the disk is full: then this is what makes room. The
-			// record is brought up to date by whoever writes it next.
-			sl.unsaved(e)
-		}
-		sl.dropProvenance()
-		return err
-	})
+		p.names = append(p.names, name)
+	}
+	return p, nil
+}
+
+// pretend makes v that of a slot in which next was installed and activated.
+func (sl *Slot) pretend(v *view, next string) {
+	if v.current == next {
+		return
+	}
+	now := sl.store.now()
+	if !slices.Contains(v.installed(), next) {
+		v.state.Installed = append(v.state.Installed, Install{next, now})
+	}
+	v.state.History = append(v.state.History, Activation{Generation: next, At: now})
+	v.current = next
+}
+
+// beyond marks what is not among the last, or too old.
+func (sl *Slot) beyond(v *view, keep Keep) map[string]bool {
+	goes := map[string]bool{}
+	have := v.state.Installed
+	for i, in := range have {
+		old := keep.Days > 0 && sl.store.now().Sub(in.At).Hours() > 24*float64(keep.Days)
+		goes[in.Generation] = old || len(have)-i > keep.Last
+	}
+	return goes
+}
+
+// overSize marks the oldest of what would stay, until the rest occupies no more
+// than so many bytes. What must stay is counted and passed over.
+func (sl *Slot) overSize(ctx context.Context, v *view, bytes int64, goes map[string]bool) error {
+	trees, err := sl.measure(ctx, v.installed())
+	if errors.Is(err, errUnmeasured) && ctx.Err() == nil {
+		sl.store.event(EventUnmeasured, sl.Name(), sl.path(generationsName), "nothing is removed for its size: %v", err)
+		return nil // it would be too much
+	}
 	if err != nil {
-		return removed, err
+		return fmt.Errorf("measure what is installed: %w", err)
 	}
-	for _, path := range dying {
-		if e := ctx.Err(); e != nil {
-			return removed, e // the rest is debris, which the next run removes
+	stay := slices.DeleteFunc(v.installed(), func(name string) bool { return goes[name] && sl.must(v, name) == "" })
+	for _, name := range slices.Clone(stay) {
+		if occupied(trees, stay) <= bytes {
+			return nil
 		}
-		if e := removeTree(path); e != nil {
-			err = errors.Join(err, fmt.Errorf("delete: %w (it is out of use; the next run tries again)", e))
+		goes[name] = true
+		if sl.must(v, name) == "" {
+			stay = slices.DeleteFunc(stay, func(n string) bool { return n == name })
 		}
 	}
-	return removed, err
+	return nil
+}
+
+// must says why a generation stays whatever is asked for, "" if it may go.
+func (sl *Slot) must(v *view, name string) string {
+	have := v.installed()
+	switch {
+	case name == v.current:
+		return KeptActive
+	case sl.held(v, name):
+		return KeptHeld
+	case name == v.state.Previous(v.current):
+		return KeptPrevious
+	case len(have) > 0 && name == have[len(have)-1] && sl.waiting(v, name):
+		return KeptWaiting
+	}
+	return ""
+}
+
+func (sl *Slot) held(v *view, name string) bool {
+	h := v.state.Hold
+	return h != nil && h.Generation == name && !h.over(sl.store.now())
+}
+
+// waiting reports that a generation was never active and still may be: it is
+// newer than what is active, and neither refused nor left.
+func (sl *Slot) waiting(v *view, name string) bool {
+	if v.current == "" {
+		return true
+	}
+	if slices.ContainsFunc(v.state.History, func(a Activation) bool { return a.Generation == name && !a.Gone }) {
+		return false
+	}
+	version, _ := versionOf(name)
+	return compareNames(name, v.current) > 0 && !v.state.skips(version) && !sl.wasRefused(v, name)
 }

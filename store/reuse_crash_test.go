@@ -61,7 +61,7 @@ func reuseForever(root string) error {
 			return errors.Join(err, st.Abort())
 		}()
 		if err == nil {
-			_, err = sl.Prune(ctx, 3)
+			_, err = sl.Prune(ctx, Keep{Last: 3})
 		}
 		if err != nil {
 			return err

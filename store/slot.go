@@ -110,6 +110,9 @@ func (s *Store) FindSlot(name string) (*Slot, error) {
 	return found[0], nil
 }
 
+// Store returns the store that the slot is of.
+func (sl *Slot) Store() *Store { return sl.store }
+
 // Name returns CHANNEL-TARGET.
 func (sl *Slot) Name() string { return sl.channel + "-" + sl.target }
 

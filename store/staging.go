@@ -228,6 +228,19 @@ func (st *Staging) name(version string) (string, error) {
 	}
 }
 
+// NextName is the name that the next generation of version gets, "" if that
+// cannot be told.
+func (sl *Slot) NextName(version string) string {
+	if sl.err != nil || checkVersion(version) != nil {
+		return ""
+	}
+	revision, err := sl.freeRevision(version)
+	if err != nil {
+		return ""
+	}
+	return revisionName(version, revision)
+}
+
 // freeRevision is the one after the highest of version on disk: a name that was
 // pruned in between is not given to something newer.
 func (sl *Slot) freeRevision(version string) (int, error) {

@@ -171,7 +171,7 @@ func TestNothingHasItsNameBeforeItIsDurable(t *testing.T) {
 		}
 		return real.syncDir(p)
 	}
-	if _, err := sl.Prune(t.Context(), 1); err != nil {
+	if _, err := sl.Prune(t.Context(), Keep{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "order of a removal", log, []string{"generations", "nightly-gfx1151", "nightly-gfx1151"})
@@ -225,11 +225,11 @@ func TestAFullDiskStopsNobodyFromGoingBackOrMakingRoom(t *testing.T) {
 	if !sl.Skip(night(3)) || sl.Skip(night(4)) {
 		t.Error("the rollback would be undone")
 	}
-	removed, err := sl.Prune(t.Context(), 0)
+	removed, err := sl.Prune(t.Context(), Keep{Last: 0})
 	if err != nil {
 		t.Error(err)
 	}
-	equal(t, "removed", removed, []string{night(1)})
+	equal(t, "removed", removed.Removed, []string{night(1)})
 	equal(t, "slot", entries(t, sl.Dir()), []string{"current", "generations", "state.json", "switch.lock"})
 	commit(t, sl, night(4), "")
 	if len(events) != 2 || events[0].Kind != EventState {

@@ -36,6 +36,8 @@ const (
 	EventDebris  = "debris"  // debris is there and could not be removed
 	EventState   = "state"   // state.json was lost or damaged, or could not be written
 	EventWaiting = "waiting" // another process holds a lock for longer than it should
+
+	EventUnmeasured = "unmeasured" // what generations occupy could not be told
 )
 
 // Store is one ROOT. It holds no open files and may be used by several

@@ -213,7 +213,7 @@ func TestABrokenCurrentIsMendedByUse(t *testing.T) {
 			if g, err := sl.Current(); err == nil {
 				t.Errorf("%q: current is %+v", target, g)
 			}
-			if _, err := sl.Prune(t.Context(), 0); err == nil {
+			if _, err := sl.Prune(t.Context(), Keep{Last: 0}); err == nil {
 				t.Errorf("%q: pruned without knowing what is in use", target)
 			}
 		}
@@ -255,9 +255,9 @@ func TestPruneKeepsWhatMatters(t *testing.T) {
 			if err := c.do(t.Context(), sl); err != nil {
 				t.Fatal(err)
 			}
-			removed, err := sl.Prune(t.Context(), c.keep)
-			if err != nil || len(removed)+len(c.want) != len(all) {
-				t.Errorf("removed %q, %v", removed, err)
+			removed, err := sl.Prune(t.Context(), Keep{Last: c.keep})
+			if err != nil || len(removed.Removed)+len(c.want) != len(all) {
+				t.Errorf("removed %+v, %v", removed, err)
 			}
 			equal(t, "left", names(t, sl), c.want)
 			for _, e := range entries(t, sl.Dir()) {
@@ -295,13 +295,13 @@ func TestRemove(t *testing.T) {
 	if err := sl.Remove(ctx, night(1)); !errors.As(err, &ge) {
 		t.Errorf("what is gone: %v", err)
 	}
-	if _, err := sl.Prune(ctx, -1); err == nil {
+	if _, err := sl.Prune(ctx, Keep{Last: -1}); err == nil {
 		t.Error("kept -1")
 	}
 	equal(t, "left", names(t, sl), []string{night(3)})
 	none := sl.store.Slot("rc", "gfx1151")
-	if removed, err := none.Prune(ctx, 1); len(removed) != 0 || err != nil {
-		t.Errorf("prune of nothing: %q, %v", removed, err)
+	if removed, err := none.Prune(ctx, Keep{Last: 1}); len(removed.Removed) != 0 || err != nil {
+		t.Errorf("prune of nothing: %+v, %v", removed, err)
 	}
 	if err := none.Remove(ctx, night(1)); !errors.As(err, &ge) {
 		t.Errorf("remove from nothing: %v", err)

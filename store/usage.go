@@ -72,15 +72,17 @@ type tree struct {
 	slot, dir string
 	alone     int64 // blocks of what has one name and shares nothing
 	shared    []piece
-	files     []string // those to be asked for their extents
+	files     []string         // those to be asked for their extents
+	names     map[inode]uint64 // how often each inode of shared was seen
 }
 
 // piece is something on the disk that several trees may have: an inode, or a
 // range of bytes of the device.
 type piece struct {
-	id   inode // ino 0: not an inode
-	ext  extent
-	size int64
+	id    inode // ino 0: not an inode
+	ext   extent
+	size  int64
+	links uint64 // names that the inode has anywhere
 }
 
 // walk adds up the inodes of one generation.
@@ -98,7 +100,8 @@ func (t *tree) walk(ctx context.Context, extents bool) error {
 		return &fs.PathError{Op: "stat", Path: t.dir, Err: err}
 	}
 	t.alone += st.Blocks * 512
-	w := &walker{ctx: ctx, tree: t, extents: extents, seen: map[inode]bool{}}
+	t.names = map[inode]uint64{}
+	w := &walker{ctx: ctx, tree: t, extents: extents}
 	return w.dir(root, t.dir)
 }
 
@@ -108,7 +111,6 @@ type walker struct {
 	ctx     context.Context // of one Usage
 	tree    *tree
 	extents bool
-	seen    map[inode]bool
 }
 
 // dir looks at the entries of d, and closes what it opens.
@@ -160,11 +162,12 @@ func (w *walker) add(st *unix.Stat_t, dir, base string) {
 	switch {
 	case kind == unix.S_IFDIR || st.Nlink == 1:
 		w.tree.alone += size
-	case w.seen[id]:
+	case w.tree.names[id] > 0:
+		w.tree.names[id]++
 		return
 	default:
-		w.seen[id] = true
-		w.tree.shared = append(w.tree.shared, piece{id: id, size: size})
+		w.tree.names[id] = 1
+		w.tree.shared = append(w.tree.shared, piece{id: id, size: size, links: st.Nlink})
 	}
 	if w.extents && kind == unix.S_IFREG && size > 0 {
 		w.tree.files = append(w.tree.files, filepath.Join(dir, base))

@@ -289,12 +289,13 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 
 // prune removes the generations that are not to stay.
 func (t *task) prune(ctx context.Context) {
-	gone, err := t.slot.Prune(ctx, t.in.Keep)
+	pruned, err := t.slot.Prune(ctx, t.in.keep())
 	if err != nil {
 		t.r.o.Log.Warn("old generations could not be removed", "error", err)
 	}
-	if len(gone) > 0 {
-		t.out.Message += ", removed " + strings.Join(gone, ", ")
+	t.r.stays(t.slot, pruned)
+	if len(pruned.Removed) > 0 {
+		t.out.Message += ", removed " + strings.Join(pruned.Removed, ", ")
 	}
 }
 

@@ -10,26 +10,18 @@ import (
 
 // planPrune names what would be removed once gen is active, or a new generation
 // if gen is nil. What is active now is the one before then, and stays.
-func (t *task) planPrune(gen *store.Generation) string {
-	gens, err := t.slot.Generations()
-	if err != nil {
+func (t *task) planPrune(ctx context.Context, gen *store.Generation) string {
+	next := ""
+	if gen != nil {
+		next = gen.Name
+	} else if next = t.slot.NextName(t.rel.Version.String()); next == "" {
 		return ""
 	}
-	old := len(gens) - max(t.in.Keep, 2)
-	if gen == nil {
-		old++
-	}
-	var names []string
-	for _, g := range gens {
-		next := gen != nil && g.Name == gen.Name
-		if !g.Active && !next && len(names) < old {
-			names = append(names, g.Name)
-		}
-	}
-	if len(names) == 0 {
+	plan, err := t.slot.PlanPrune(ctx, t.in.keep(), next)
+	if err != nil || len(plan.Removed) == 0 {
 		return ""
 	}
-	return ", and remove " + strings.Join(names, ", ")
+	return ", and remove " + strings.Join(plan.Removed, ", ")
 }
 
 // planLink says what would become of the link.
@@ -88,7 +80,7 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 		t.r.planned[t.rel.URL] = t.out.Install
 	}
 	if t.out.Changed {
-		t.out.Message += t.planPrune(gen) + t.planLink()
+		t.out.Message += t.planPrune(ctx, gen) + t.planLink()
 	}
 	t.out.Message += space
 	return nil

@@ -150,8 +150,8 @@ func (t *task) cloned(from *store.Generation) *Room {
 }
 
 // giveWay removes what nobody needs any more: what runs that died have left, the
-// tarballs beyond keep_tarballs, the generations beyond keep.last, and downloads that have served. Where none of
-// that can be done, what is free stays as it is.
+// tarballs beyond keep_tarballs, the generations beyond keep, and downloads that
+// have served. Where none of that can be done, what is free stays as it is.
 func (t *task) giveWay(ctx context.Context) {
 	if t.kept() == nil { // or it may be the one that is about to be unpacked
 		t.r.pruneTarballs(ctx)
@@ -161,16 +161,17 @@ func (t *task) giveWay(ctx context.Context) {
 		t.r.o.Log.Warn("what is there could not be listed", "error", err)
 	}
 	for _, sl := range slots {
-		keep := math.MaxInt // its debris alone
+		keep := store.Keep{Last: math.MaxInt} // its debris alone
 		if sl.Name() == t.slot.Name() && t.in.Keep > 0 && !t.r.o.NoInstall {
-			keep = t.in.Keep
+			keep = t.in.keep()
 		}
-		gone, err := sl.Prune(ctx, keep)
+		pruned, err := sl.Prune(ctx, keep)
 		if err != nil {
 			t.r.o.Log.Warn("what is not needed any more could not be removed", "slot", sl.Name(), "error", err)
 		}
-		if len(gone) > 0 {
-			t.r.o.Log.Info("old generations made room", "slot", sl.Name(), "removed", gone)
+		t.r.stays(sl, pruned)
+		if len(pruned.Removed) > 0 {
+			t.r.o.Log.Info("old generations made room", "slot", sl.Name(), "removed", pruned.Removed)
 		}
 	}
 	own := t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name)

@@ -47,10 +47,18 @@ type Install struct {
 	Keep    int    // generations that stay
 	// KeepTarballs is how many tarballs stay: those that were installed last.
 	KeepTarballs int
-	Repack       repack.Options
+	// KeepDays and KeepBytes are the other bounds of what stays (store.Keep).
+	KeepDays  int
+	KeepBytes int64
+	Repack    repack.Options
 	// Env are the install's own variables; those built in for the target are under
 	// them. Repack.Env is not looked at.
 	Env map[string]string
+}
+
+// keep is what prune is told.
+func (in Install) keep() store.Keep {
+	return store.Keep{Last: in.Keep, Days: in.KeepDays, Bytes: in.KeepBytes}
 }
 
 // Channel is where the releases of a channel are listed.

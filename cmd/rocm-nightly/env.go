@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ type envFlags struct {
 	version string
 	shell   string
 	leave   bool
+	pin     bool
 }
 
 func (o *envFlags) whose(c *cobra.Command) {
@@ -34,7 +37,9 @@ func (a *app) envCmd() *cobra.Command {
 		Long: `Print the environment of an install, for a shell to evaluate. It names the path
 current, which outlives updates. A variable that you have set stays as it is;
 evaluating it twice changes nothing, and that of another install takes the
-place of the first. --leave prints the way back. T is a target or slot; it may
+place of the first. --leave prints the way back. --pin names the generation that
+is active now, so that a build never mixes two compilers, and keeps it while the
+shell lives (see lease). T is a target or slot; it may
 be left out where there is one slot. docs/environment.md lists the variables.`,
 		Example: "  eval \"$(rocm-nightly env)\"                       sh, bash, zsh, ksh\n" +
 			"  rocm-nightly env --shell fish | source\n" +
@@ -43,19 +48,23 @@ be left out where there is one slot. docs/environment.md lists the variables.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.json = o.shell == "json"
+			if o.pin && (o.leave || o.prefix != "") {
+				return usage(errors.New("env: --pin keeps a generation of an install: leave --prefix and --leave out"))
+			}
 			if err := emptyFlag(cmd, "prefix", "version", "shell"); err != nil {
 				return err
 			}
-			return a.printEnv(args, o)
+			return a.printEnv(cmd.Context(), args, o)
 		},
 	}
 	o.whose(c)
 	c.Flags().StringVar(&o.shell, "shell", "", "the syntax: "+strings.Join(environ.Shells(), ", ")+" or json; without it, that of $SHELL")
+	c.Flags().BoolVar(&o.pin, "pin", false, "name the generation that is active now, not current, and keep it while the shell lives")
 	c.Flags().BoolVar(&o.leave, "leave", false, "print how to leave what was entered, whichever install's it is")
 	return c
 }
 
-func (a *app) printEnv(args []string, o envFlags) error {
+func (a *app) printEnv(ctx context.Context, args []string, o envFlags) error {
 	shell, err := a.shell(o.shell)
 	if err != nil {
 		return err
@@ -69,7 +78,11 @@ func (a *app) printEnv(args []string, o envFlags) error {
 			return usage(fmt.Errorf("env: %w", err))
 		}
 	} else {
-		e, err := a.environment(args, o)
+		dir, err := a.envPrefix(ctx, args, o)
+		if err != nil {
+			return err
+		}
+		e, err := environment(dir)
 		if err != nil {
 			return err
 		}
@@ -99,12 +112,8 @@ func (a *app) shell(asked string) (string, error) {
 	return asked, nil
 }
 
-// environment reads the environment of what is asked for, as it is found there.
-func (a *app) environment(args []string, o envFlags) (*environ.Environment, error) {
-	dir, err := a.envPrefix(args, o)
-	if err != nil {
-		return nil, err
-	}
+// environment reads the environment of the prefix dir, as it is found there.
+func environment(dir string) (*environ.Environment, error) {
 	if strings.Contains(dir, ":") {
 		return nil, fmt.Errorf("%s holds a colon, which no search path can say: move it to another place", dir)
 	}
@@ -120,25 +129,25 @@ func (a *app) environment(args []string, o envFlags) (*environ.Environment, erro
 }
 
 // envPrefix is the absolute path of the prefix that is meant: for what is active,
-// the one that stays when another becomes so.
-func (a *app) envPrefix(args []string, o envFlags) (string, error) {
+// the one that stays when another becomes so, unless it is pinned.
+func (a *app) envPrefix(ctx context.Context, args []string, o envFlags) (string, error) {
 	if o.prefix != "" {
-		if len(args) > 0 || o.version != "" {
-			return "", usage(errors.New("--prefix names a prefix, and an install another: give one of them"))
-		}
-		dir, err := filepath.Abs(o.prefix)
-		if err != nil {
-			return "", fmt.Errorf("find %s: %w", o.prefix, err)
-		}
-		return dir, nil
+		return foreignPrefix(args, o)
 	}
-	name := ""
-	if len(args) > 0 {
-		name = args[0]
-	}
-	sl, err := a.usableSlot(name, systemRoot)
+	sl, err := a.usableSlot(argOr(args), systemRoot)
 	if err != nil {
 		return "", err
+	}
+	if o.pin {
+		shell, err := leaser(os.Getppid())
+		if err != nil {
+			return "", err
+		}
+		_, g, err := sl.Lease(ctx, o.version, shell)
+		if err != nil {
+			return "", err
+		}
+		return g.Dir, nil
 	}
 	if o.version != "" {
 		g, err := sl.Generation(o.version)
@@ -155,6 +164,18 @@ func (a *app) envPrefix(args []string, o envFlags) (string, error) {
 		return "", fmt.Errorf("nothing is active in %s (try: update)", sl.Name())
 	}
 	return sl.CurrentPath(), nil
+}
+
+// foreignPrefix is what --prefix names.
+func foreignPrefix(args []string, o envFlags) (string, error) {
+	if len(args) > 0 || o.version != "" {
+		return "", usage(errors.New("--prefix names a prefix, and an install another: give one of them"))
+	}
+	dir, err := filepath.Abs(o.prefix)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", o.prefix, err)
+	}
+	return dir, nil
 }
 
 // systemRoot is where the system's own service installs.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,8 @@ func (a *app) execCmd() *cobra.Command {
 		Long: `Run a command in the environment of an install, which is what "rocm-nightly env"
 prints, with the compiler's cache keyed by the release. The command takes the place
 of this program: arguments, standard input, signals and exit status are its own.
+What is active is looked up once: the command and all that it starts have one
+compiler, whatever update or rollback do meanwhile, and prune leaves that alone.
 CMD is looked up in the new PATH; exit status 127 says that it was not found,
 126 that it cannot be run.`,
 		Example: "  rocm-nightly exec -- rocminfo\n" +
@@ -50,7 +53,11 @@ CMD is looked up in the new PATH; exit status 127 says that it was not found,
 			if err := emptyFlag(cmd, "prefix", "version"); err != nil {
 				return err
 			}
-			e, err := a.environment(args[:n], o)
+			dir, err := a.execPrefix(cmd.Context(), args[:n], o)
+			if err != nil {
+				return err
+			}
+			e, err := environment(dir)
 			if err != nil {
 				return err
 			}
@@ -60,6 +67,43 @@ CMD is looked up in the new PATH; exit status 127 says that it was not found,
 	}
 	o.whose(c)
 	return c
+}
+
+// execPrefix is the generation that is meant, which stays while the command or
+// anything that it has started lives.
+func (a *app) execPrefix(ctx context.Context, args []string, o envFlags) (string, error) {
+	if o.prefix != "" {
+		return foreignPrefix(args, o)
+	}
+	sl, err := a.usableSlot(argOr(args), systemRoot)
+	if err != nil {
+		return "", err
+	}
+	g, dir, err := sl.Open(o.version)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if err := inherit(dir); err != nil {
+		return "", fmt.Errorf("keep %s: %w", g.Name, err)
+	}
+	// The directory does it for whoever can see what this process has open. The
+	// record does it for all; not everybody may write one.
+	if _, _, err := sl.Lease(ctx, g.Name, os.Getpid()); err != nil {
+		a.log(a.stderr).Debug("no lease was recorded", "error", err)
+	}
+	return g.Dir, nil
+}
+
+// inherit duplicates an open file so that it stays open across execve(2), in the
+// command and in what that starts: under a number that no script uses.
+func inherit(f *os.File) error {
+	const high, low = 200, 10
+	_, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, high)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMFILE) { // so few may be open
+		_, err = unix.FcntlInt(f.Fd(), unix.F_DUPFD, low)
+	}
+	return err
 }
 
 // cacheName is the variable that says where the compiler keeps its cache.

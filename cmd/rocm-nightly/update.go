@@ -186,9 +186,11 @@ func updateConfig(cfg *config.Config, version string) update.Options {
 }
 
 func updateInstall(cfg *config.Config, in config.Install) update.Install {
+	keep := cfg.KeepOf(in)
 	return update.Install{
-		Target: in.Target, Channel: in.Channel, Link: in.Link, Keep: cfg.KeepOf(in).Last, KeepTarballs: cfg.KeepTarballsOf(in),
-		Repack: shared(repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack), cfg.Dedup), Env: cfg.EnvOf(in),
+		Target: in.Target, Channel: in.Channel, Link: in.Link, Keep: keep.Last, KeepDays: keep.Days, KeepBytes: int64(keep.Bytes),
+		KeepTarballs: cfg.KeepTarballsOf(in),
+		Repack:       shared(repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack), cfg.Dedup), Env: cfg.EnvOf(in),
 	}
 }
 

@@ -28,8 +28,8 @@ type Config struct {
 	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
 	Health       Health             `yaml:"health" json:"health" jsonschema:"what must succeed before the switch"`
 	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
-	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"how many generations stay"`
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each install stay, those installed last; 0: none"`
+	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"which generations stay: the active, the previous and those in use always"`
 	Schedule     string             `yaml:"schedule" json:"schedule" jsonschema:"when the daemon updates: five cron fields, optionally after CRON_TZ=zone"`
 	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
 	Host         Host               `yaml:"host" json:"host" jsonschema:"what of etc/ of an install is linked to where shells and loaders look"`
@@ -148,8 +148,8 @@ type Health struct {
 // Keep says how many generations stay.
 type Keep struct {
 	Last  int  `yaml:"last" json:"last" jsonschema:"the last so many, at least 2"`
-	Days  int  `yaml:"days" json:"days" jsonschema:"0: not by age"`
-	Bytes Size `yaml:"bytes" json:"bytes" jsonschema:"0: not by size"`
+	Days  int  `yaml:"days" json:"days" jsonschema:"those older than so many days go, also of the last; 0: not by age"`
+	Bytes Size `yaml:"bytes" json:"bytes" jsonschema:"the oldest go while all of the install occupy more of the disk, also of the last; 0: not by size"`
 }
 
 // Bump is one repository whose pins are bumped.

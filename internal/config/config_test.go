@@ -148,11 +148,11 @@ func TestVersionsAreReadAsWritten(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for src, want := range map[string]string{
-		"root: relative":           "root",
-		"policy: {prefer: newest}": "policy.prefer",
-		"policy: {deny: ['[']}":    "policy.deny[0]",
-		"keep: {last: 1}":          "keep.last",
-		"keep: {last: 3, days: 9}": "keep.days",
+		"root: relative":            "root",
+		"policy: {prefer: newest}":  "policy.prefer",
+		"policy: {deny: ['[']}":     "policy.deny[0]",
+		"keep: {last: 1}":           "keep.last",
+		"keep: {last: 3, days: -1}": "keep.days",
 		"channels: {nightly: {indexes: [{url: 'http://x/y'}]}}":                               "insecure",
 		"channels: {nightly: {indexes: []}}":                                                  "channels.nightly",
 		"channels: {nightly: {indexes: [{url: 'file://x/y'}]}}":                               "mirror on disk",

@@ -329,10 +329,13 @@ func (v *validator) audit(key string, a Audit) {
 	}
 }
 
+// maxDays bounds an age, in days: a hundred years.
+const maxDays = 36500
+
 func (v *validator) keep(key string, k Keep) {
 	v.check(k.Last >= 2, key+".last", "%d: at least 2 must stay, or there is no way back", k.Last)
-	v.check(k.Days == 0, key+".days", "keeping by age is not supported by this version; use last")
-	v.check(k.Bytes == 0, key+".bytes", "keeping by size is not supported by this version; use last")
+	v.check(k.Days >= 0 && k.Days <= maxDays, key+".days", "%d is not between 0 and %d", k.Days, maxDays)
+	v.check(k.Bytes >= 0, key+".bytes", "must not be less than 0")
 }
 
 // maxKeepTarballs is more tarballs than a year of nights.
