@@ -4,7 +4,7 @@
 //
 //	ROOT/slots/CHANNEL-TARGET/current -> generations/VERSION
 //	ROOT/slots/CHANNEL-TARGET/generations/VERSION, VERSION-r2, …
-//	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, state.json, checks.json, switch.lock}
+//	ROOT/slots/CHANNEL-TARGET/{runs/NAME.json, seals/NAME.seal, state.json, checks.json, switch.lock}
 //	ROOT/slots/CHANNEL-TARGET/{.staging-*, .dying-*}
 //	ROOT/spool/CHANNEL/FILENAME/
 //	ROOT/tarballs/CHANNEL/FILENAME/{tarball.json, 0000, 0001, …}
@@ -90,8 +90,13 @@
 //     of a service, what it makes is the service's.
 //   - AHostileOwnerGainsNothing: and whatever links that owner has laid, root does
 //     nothing to files outside the store by them.
+//   - VerifyNamesEveryDamage: what is not as it was installed is named, by kind;
+//     who guards the lists is a seal beside the generation, which can be lost.
+//   - MendPutsEverythingRight: a repaired generation is as it was, times included.
+//     No file that is there is written to: a good copy, hashed again, takes its
+//     place by a rename once it is durable.
 //
 // It does not promise to see files that processes have in flight between them, or
-// registered with io_uring alone. Repair of changed files is not its work either: who writes to a hard-linked file as root
-// changes it in every generation that has it.
+// registered with io_uring alone. Who writes to a hard-linked file as root changes
+// it in every generation that has it; Verify names them all.
 package store

@@ -34,6 +34,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, holdByThread(root))
 	case "orphan":
 		holdAfterFirst()
+	case "verify":
+		if err := verifyAll(root); err == nil {
+			os.Exit(0)
+		} else {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	case "mend":
+		fmt.Fprintln(os.Stderr, mendForever(root))
 	case "lock":
 		fmt.Fprintln(os.Stderr, holdRunLock(root))
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// big gives every generation a file of its own of about so many KiB.
-func big(t *testing.T, sl *Slot, kib int) {
+// heavier gives every generation a file of its own of about so many KiB.
+func heavier(t *testing.T, sl *Slot, kib int) {
 	t.Helper()
 	gens, err := sl.Generations()
 	if err != nil {
@@ -53,7 +53,7 @@ func TestPruneByAgeAndSize(t *testing.T) {
 				clock = clock.Add(day)
 				install(t, sl, v)
 			}
-			big(t, sl, 1024)
+			heavier(t, sl, 1024)
 			clock = clock.Add(time.Hour)
 			plan, err := sl.PlanPrune(t.Context(), c.keep, "")
 			if err != nil {
@@ -85,7 +85,7 @@ func TestPruneByAgeAndSize(t *testing.T) {
 func TestPruneCountsWhatIsSharedOnce(t *testing.T) {
 	sl := open(t).Slot("nightly", "gfx1151")
 	install(t, sl, night(1), night(2), night(3), night(4))
-	big(t, sl, 1024)
+	heavier(t, sl, 1024)
 	gens, err := sl.Generations()
 	if err != nil {
 		t.Fatal(err)

@@ -158,6 +158,7 @@ func (sl *Slot) remove(ctx context.Context, r *removal) (p Pruned, err error) {
 		}
 		gone, err := sl.bare(ctx, &p, watch, names)
 		for _, to := range gone {
+			sl.unseal(to.name)
 			dying = append(dying, to.dir)
 			p.Removed = append(p.Removed, to.name)
 		}

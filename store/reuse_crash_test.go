@@ -110,7 +110,7 @@ func TestReuseLeavesNothingAfterAKill(t *testing.T) {
 		if err := st.Abort(); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "what is left", entries(t, sl.Dir()), []string{"current", "generations", "state.json", "switch.lock"})
+		equal(t, "what is left", entries(t, sl.Dir()), []string{"current", "generations", "seals", "state.json", "switch.lock"})
 	}
 }
 

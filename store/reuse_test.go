@@ -23,6 +23,7 @@ import (
 type entry struct {
 	text string
 	same string // path of the first name
+	link string // target, of a symlink
 	mode os.FileMode
 }
 
@@ -60,6 +61,13 @@ func build(dir string, n int, tree map[string]entry) error {
 		for d := path.Dir(name); d != "."; d = path.Dir(d) {
 			dirs[d] = true
 		}
+		if e.link != "" {
+			if err := os.Symlink(e.link, full); err != nil {
+				return err
+			}
+			files = append(files, manifest.File{Path: name, Kind: manifest.Symlink, Link: e.link})
+			continue
+		}
 		if e.same != "" {
 			if err := os.Link(filepath.Join(dir, e.same), full); err != nil {
 				return err
@@ -83,7 +91,7 @@ func build(dir string, n int, tree map[string]entry) error {
 	}
 	manifest.Sort(files)
 	var list, about bytes.Buffer
-	m := &manifest.Manifest{Schema: manifest.Schema, Version: night(n), Recipe: "recipe of " + night(n), Options: []byte("{}"), Counts: manifest.Count(files)}
+	m := &manifest.Manifest{Schema: manifest.Schema, Version: night(n), Recipe: "recipe of " + night(n), Options: []byte("{}"), Counts: manifest.Count(ofTree(files))}
 	err := errors.Join(manifest.WriteFiles(&list, files), manifest.Write(&about, m))
 	for name, text := range map[string][]byte{manifest.FilesName: list.Bytes(), manifest.Name: about.Bytes()} {
 		full := filepath.Join(dir, name)
@@ -93,6 +101,11 @@ func build(dir string, n int, tree map[string]entry) error {
 		err = errors.Join(err, os.Chtimes(filepath.Join(dir, d), dayOf(n), dayOf(n)))
 	}
 	return errors.Join(err, os.Chtimes(dir, dayOf(n), dayOf(n)))
+}
+
+// ofTree are the files that a manifest counts.
+func ofTree(files []manifest.File) []manifest.File {
+	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool { return !inTree(f.Path) })
 }
 
 // asListed returns an error unless a prefix is exactly what its files.jsonl
@@ -115,6 +128,12 @@ func asListed(dir string) error {
 		fi, err := os.Lstat(full)
 		if err != nil {
 			return err
+		}
+		if f.Kind == manifest.Symlink {
+			if to, err := os.Readlink(full); err != nil || to != f.Link {
+				return fmt.Errorf("%s leads to %q: %v", f.Path, to, err)
+			}
+			continue
 		}
 		if fi.Mode().Perm() != os.FileMode(f.Mode) || !fi.ModTime().Equal(time.Unix(f.MTime, 0)) {
 			return fmt.Errorf("%s has mode %v and time %v, not %v and %v", f.Path, fi.Mode(), fi.ModTime().UTC(), f.Mode, time.Unix(f.MTime, 0).UTC())

@@ -154,6 +154,7 @@ func (st *Staging) commit(version string) (*Generation, error) {
 	if err := st.slot.store.disk.syncFS(st.dir); err != nil {
 		return nil, err
 	}
+	seal := st.slot.store.sealOf(st.ctx, st.dir)
 	var g Generation
 	err = st.slot.locked(st.ctx, func() error {
 		v, err := st.slot.look()
@@ -182,6 +183,12 @@ func (st *Staging) commit(version string) (*Generation, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if seal != nil {
+		if err := st.slot.store.writeSeal(&g, seal); err != nil {
+			// It can be lost: verify makes it anew.
+			st.slot.store.event(EventState, st.slot.Name(), sealPath(&g), "could not be written: %v", err)
+		}
 	}
 	if err := st.end(); err != nil {
 		st.slot.store.event(EventDebris, st.slot.Name(), st.dir+lockSuffix, "%v", err)

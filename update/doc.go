@@ -17,5 +17,7 @@
 //     kept is kept after it was verified, and never thrown away for room.
 //   - A pull request rests on bytes that were downloaded, verified, repacked and
 //     audited here.
+//   - Repair writes into no file that is there, takes no bytes but those that the
+//     manifest names, and can be killed at any moment.
 //   - One run at a time: a second one is told who holds the lock.
 package update

@@ -190,6 +190,8 @@ func stageText(stage string) string {
 		return "auditing"
 	case "smoke":
 		return "starting it, as a check"
+	case "verify":
+		return "comparing"
 	case "download":
 		return "downloading"
 	}
