@@ -37,7 +37,8 @@ type Kept struct {
 // Why a generation stays.
 const (
 	KeptActive   = "active"
-	KeptPrevious = "previous" // the way back: the one that was active before
+	KeptPrevious = "previous"   // the way back: the one that was active before
+	KeptGood     = "known good" // what an automatic rollback goes to
 	KeptHeld     = "held"
 	KeptWaiting  = "waiting" // the newest, which is to be activated yet
 	KeptInUse    = "in use"
@@ -232,7 +233,9 @@ func (sl *Slot) must(v *view, name string) string {
 		return KeptHeld
 	case name == v.state.Previous(v.current):
 		return KeptPrevious
-	case len(have) > 0 && name == have[len(have)-1] && sl.waiting(v, name):
+	case name == v.state.KnownGood():
+		return KeptGood
+	case name == sl.pending(v), v.current == "" && name == have[len(have)-1] && sl.pending(v) == "":
 		return KeptWaiting
 	}
 	return ""
@@ -241,17 +244,4 @@ func (sl *Slot) must(v *view, name string) string {
 func (sl *Slot) held(v *view, name string) bool {
 	h := v.state.Hold
 	return h != nil && h.Generation == name && !h.over(sl.store.now())
-}
-
-// waiting reports that a generation was never active and still may be: it is
-// newer than what is active, and neither refused nor left.
-func (sl *Slot) waiting(v *view, name string) bool {
-	if v.current == "" {
-		return true
-	}
-	if slices.ContainsFunc(v.state.History, func(a Activation) bool { return a.Generation == name && !a.Gone }) {
-		return false
-	}
-	version, _ := versionOf(name)
-	return compareNames(name, v.current) > 0 && !v.state.skips(version) && !sl.wasRefused(v, name)
 }

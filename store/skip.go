@@ -1,6 +1,10 @@
 package store
 
-import "slices"
+import (
+	"os"
+	"slices"
+	"time"
+)
 
 // Skip reports whether version must not be installed by a scheduled run,
 // because the user has left it, or something newer, by Rollback or Use. Only
@@ -49,4 +53,23 @@ func leave(left []string, from, to string) []string {
 		left = append(left, from)
 	}
 	return left
+}
+
+// leftBehind tells, where the record of it was lost, which versions the user has
+// left: those newer than the active one that were here when current was made to
+// point to it, at that time. One that came later is only waiting.
+func (sl *Slot) leftBehind(current string, names []string, at time.Time) []string {
+	var left []string
+	to, rev := versionOf(current)
+	for _, name := range names {
+		version, r := versionOf(name)
+		c, ok := compareVersions(version, to)
+		if !ok || c < 0 || c == 0 && r <= rev {
+			continue
+		}
+		if fi, err := os.Stat(sl.path(generationsName, name)); err == nil && fi.ModTime().Before(at) {
+			left = append(left, version)
+		}
+	}
+	return slices.Compact(left)
 }

@@ -35,6 +35,9 @@ type State struct {
 	Left      []string           `json:"left,omitempty"`      // versions that the user went back from
 	Hold      *Hold              `json:"hold,omitempty"`
 	Refused   map[string]Refusal `json:"refused,omitempty"` // by recipe or name
+
+	Proven   string    `json:"proven,omitempty"`   // see KnownGood
+	Unproven *Unproven `json:"unproven,omitempty"` // nil: nothing is open
 }
 
 // Install is when a generation was committed.
@@ -165,6 +168,7 @@ func (sl *Slot) reconcile(v *view, names []string) {
 			st.Installed = append(st.Installed, Install{name, g.Installed})
 		}
 	}
+	reverted := st.reconcileProof(v.current, names)
 	if v.current == "" {
 		return
 	}
@@ -178,6 +182,13 @@ func (sl *Slot) reconcile(v *view, names []string) {
 	at := sl.store.now()
 	if fi, err := os.Lstat(sl.path(currentName)); err == nil {
 		at = fi.ModTime().UTC()
+		if v.read == nil {
+			st.Left = sl.leftBehind(v.current, names, at)
+		}
+	}
+	if reverted {
+		st.History = append(st.History, Activation{Generation: v.current, At: at, Why: whyHealth})
+		return
 	}
 	st.History = append(st.History, Activation{Generation: v.current, At: at, Why: "found"})
 	if before != "" {

@@ -70,6 +70,8 @@ func (sl *Slot) move(ctx context.Context, why string, pick func(*view) (string, 
 		if err != nil {
 			return err
 		}
+		was := v.state.Unproven
+		v.state.Unproven = nil // but for Try, nobody asks again what was chosen
 		name, err := pick(v)
 		if err != nil {
 			return err
@@ -88,7 +90,8 @@ func (sl *Slot) move(ctx context.Context, why string, pick func(*view) (string, 
 		if moved {
 			if record, err = sl.point(name); err != nil {
 				from = nil
-				return fmt.Errorf("switch: %w", err)
+				v.state.Unproven = was
+				return fmt.Errorf("switch: %w", errors.Join(err, sl.save(v)))
 			}
 			v.state.History = append(v.state.History, Activation{Generation: name, At: sl.store.now(), Why: why})
 		}
@@ -98,6 +101,10 @@ func (sl *Slot) move(ctx context.Context, why string, pick func(*view) (string, 
 			fromVersion = from.Version
 		}
 		v.state.Left = left(v.state.Left, fromVersion, g.Version)
+		v.state.pardon(name)
+		if v.state.Unproven == nil {
+			v.state.settle(name)
+		}
 		if record = errors.Join(record, sl.save(v)); record != nil {
 			return &RecordError{Generation: name, Err: record}
 		}

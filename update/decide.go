@@ -22,16 +22,32 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 	if t.r.o.NoInstall {
 		return nil, t.recorded(), nil
 	}
+	// What the index lists does not hide what waits here.
+	if g, rel := t.waiting(); g != nil && fetch.Compare(t.r.o.Policy.Prefer, rel, t.rel) >= 0 {
+		t.take(rel)
+		return g, "", nil
+	}
 	if t.from != nil {
 		same, err := t.sameRecipe(t.from)
 		if err != nil {
 			return nil, "", err
 		}
-		if t.from.Version == t.rel.Version.String() && same {
+		listed := t.from.Version == t.rel.Version.String()
+		switch {
+		case listed && same:
 			return nil, "up to date: " + t.from.Name, nil
-		}
-		if t.older() && !told && !t.r.o.Policy.AllowDowngrade {
-			return nil, fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version), nil
+		case listed:
+			if err := t.refusedBefore(); heldBefore(err) {
+				return nil, fmt.Sprintf("%s stays, made with other options: %v", t.from.Name, err), nil
+			} else if err != nil {
+				return nil, "", err
+			}
+		case t.older() && !told && !t.r.o.Policy.AllowDowngrade:
+			why := fmt.Sprintf("nothing newer than %s is admissible (the newest is %s; set policy.allow_downgrade to take it)", t.from.Name, t.rel.Version)
+			if !same {
+				return t.again(why)
+			}
+			return nil, why, nil
 		}
 	}
 	if !explicit && t.slot.Skip(t.rel.Version.String()) {
@@ -40,6 +56,76 @@ func (t *task) decide() (gen *store.Generation, why string, err error) {
 	gen, err = t.present()
 	return gen, "", err
 }
+
+// waiting returns the newest generation that was staged and not activated, made
+// as it would be made now and still admissible, and its release: the index may
+// not list that any more. nil if there is none.
+func (t *task) waiting() (*store.Generation, release.Release) {
+	if t.r.o.Version != "" || t.by != nil {
+		return nil, release.Release{}
+	}
+	g, err := t.slot.Pending()
+	if err != nil || g == nil {
+		return nil, release.Release{}
+	}
+	if same, err := t.sameRecipe(g); err != nil || !same {
+		return nil, release.Release{}
+	}
+	pin, err := t.r.pinOf(g)
+	if err != nil || pin == nil || !t.admissible(pin.Release) {
+		return nil, release.Release{}
+	}
+	if t.r.o.Policy.AllowDowngrade && g.Version != t.rel.Version.String() {
+		return nil, release.Release{} // what the index lists is to be followed back, too
+	}
+	return g, pin.Release
+}
+
+// admissible reports whether the policy would take a release, were it listed.
+func (t *task) admissible(rel release.Release) bool {
+	p := t.r.policy()
+	p.MinAge, p.Settle = 0, 0 // it has waited here
+	_, err := fetch.Select(&fetch.Listing{Channel: t.in.Channel, Releases: []release.Release{rel}}, rel.Family, p)
+	return err == nil
+}
+
+// again decides about a generation that is active, would be made in another way
+// now, and is not listed any more: it is made again of what is here. Otherwise
+// it stays, and why says so.
+func (t *task) again(why string) (*store.Generation, string, error) {
+	listed := t.rel
+	stays := func(because string) (*store.Generation, string, error) {
+		t.take(listed)
+		return nil, why + "; it was made with other options, and " + because, nil
+	}
+	pin, err := t.r.pinOf(t.from)
+	if err != nil {
+		return nil, "", err
+	}
+	if pin == nil || !t.admissible(pin.Release) || t.slot.Skip(t.from.Version) {
+		return stays("is not made anew")
+	}
+	t.take(pin.Release)
+	if err := t.refusedBefore(); heldBefore(err) {
+		return stays(err.Error())
+	} else if err != nil {
+		return nil, "", err
+	}
+	if gen, err := t.present(); err != nil || gen != nil {
+		return gen, "", err
+	}
+	kept, err := t.r.o.Store.KeptTarball(t.in.Channel, pin.Name)
+	if err != nil {
+		t.r.o.Log.Warn("what is kept of a tarball is not known", "release", pin.Name, "error", err)
+	}
+	if twin, _ := t.twin(); kept != nil && kept.Digest == pin.Digest || twin != nil {
+		return nil, "", nil
+	}
+	return stays(goneWords)
+}
+
+// goneWords say why a generation cannot be made anew.
+const goneWords = "AMD does not offer it any more and its tarball was not kept"
 
 // older reports whether the release is older than what is active. Builds of
 // commits have no order of their own: the index's time decides.
@@ -118,17 +204,11 @@ func (t *task) present() (*store.Generation, error) {
 	return nil, nil
 }
 
-var (
-	errRefusedBefore  = errors.New("the audit refused this night before")
-	errSmokedBefore   = errors.New("this night failed its health check before")
-	errNewBytesBefore = errors.New("this night has new bytes under a known name")
-)
-
 // newBytesKey marks, among the refusals of a slot, those for new bytes.
 const newBytesKey = "new bytes: "
 
-// refusalKey changes when anything changes that the audit's verdict on rel rests
-// on.
+// refusalKey changes when anything changes that was asked for when new bytes were
+// found.
 func (t *task) refusalKey(rel release.Release) string {
 	o := t.in.Repack
 	key := fmt.Sprintf("%s %d %v %s %s %v", rel.Name, rel.MTime.Unix(), o.Audit, o.Profile, o.RunPath, o.AddRPath)
@@ -136,31 +216,4 @@ func (t *task) refusalKey(rel release.Release) string {
 		key += fmt.Sprintf(" %v", o.Omit)
 	}
 	return key
-}
-
-// refusedBefore says that a night was tried before and why it was not taken.
-func (t *task) refusedBefore() error {
-	refusal, err := t.slot.Refused(newBytesKey + t.refusalKey(t.rel))
-	if err != nil {
-		return err
-	}
-	if refusal != nil {
-		return fmt.Errorf("%w (seen %s: %s); if AMD says that it was replaced: rocm-nightly update --accept-new-bytes",
-			errNewBytesBefore, refusal.At.Format("2006-01-02"), refusal.Reason)
-	}
-	if err := t.smokedBefore(); err != nil {
-		return err
-	}
-	return t.heldBack(t.refusalKey(t.rel), errRefusedBefore)
-}
-
-// heldBack says, as an error of that kind, that this night was refused before
-// under a key.
-func (t *task) heldBack(key string, kind error) error {
-	refusal, err := t.slot.Refused(key)
-	if err != nil || refusal == nil {
-		return err
-	}
-	return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
-		kind, refusal.At.Format("2006-01-02"), refusal.Reason, t.rel.Version)
 }

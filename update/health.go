@@ -2,7 +2,6 @@ package update
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -55,10 +54,18 @@ func (r *run) smokeMode() string {
 	return r.o.Smoke
 }
 
-// health starts what a health check starts of the staged prefix in dir. It comes
-// before the prefix is a generation, so that what fails is never installed. The
-// policy of the audit has no say in it.
-func (t *task) health(ctx context.Context, dir string, rec *Record) error {
+// health starts what a health check starts of the prefix in dir, and then the
+// command. It comes before the prefix is a generation, so that what fails is never
+// installed, or before a generation, gen, is activated that waits or was left
+// behind by a run that died. The policy of the audit has no say in it.
+func (t *task) health(ctx context.Context, dir, gen string, rec *Record) error {
+	if err := t.smoke(ctx, dir, gen, rec); err != nil {
+		return err
+	}
+	return t.before(ctx, dir, gen, rec)
+}
+
+func (t *task) smoke(ctx context.Context, dir, gen string, rec *Record) error {
 	mode := t.r.smokeMode()
 	if mode == "" {
 		return nil
@@ -95,7 +102,7 @@ func (t *task) health(ctx context.Context, dir string, rec *Record) error {
 		return nil
 	}
 	serr := &SmokeError{failures, t.activeFails(ctx, o, failures)}
-	return errors.Join(serr, t.slot.Refuse(ctx, t.smokeKey(mode), serr.Error()))
+	return t.refuse(ctx, kindSmoke, t.smokeKey(mode), gen, serr)
 }
 
 // activeFails reports whether what is active fails in the same checks: that is
@@ -125,17 +132,4 @@ func whyNothing(r *smoke.Report) string {
 		}
 	}
 	return "there is nothing to try"
-}
-
-// smokeKey marks, among the refusals of a slot, those of a health check. Another
-// mode, or none, tries again.
-func (t *task) smokeKey(mode string) string { return "smoke " + mode + ": " + t.refusalKey(t.rel) }
-
-// smokedBefore says that this night failed its health check before.
-func (t *task) smokedBefore() error {
-	mode := t.r.smokeMode()
-	if mode == "" {
-		return nil
-	}
-	return t.heldBack(t.smokeKey(mode), errSmokedBefore)
 }

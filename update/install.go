@@ -16,14 +16,15 @@ import (
 
 // task is one install on its way.
 type task struct {
-	r    *run
-	in   Install
-	out  *Outcome
-	slot *store.Slot
-	rel  release.Release
-	by   *word             // the lock that chose rel, or nil
-	l    *fetch.Listing    // nil if no index was asked
-	from *store.Generation // nil if none
+	r     *run
+	in    Install
+	out   *Outcome
+	slot  *store.Slot
+	rel   release.Release
+	asked release.Release   // as it was chosen: rel may come from another index
+	by    *word             // the lock that chose rel, or nil
+	l     *fetch.Listing    // nil if no index was asked
+	from  *store.Generation // nil if none
 
 	est    *estimate // what the tarball will become, once it was asked
 	warned bool      // that there may not be enough room
@@ -39,11 +40,8 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 	out := &Outcome{Install: in.Channel + "-" + name, Bump: []*Bumped{}, channel: in.Channel, target: name}
 	t := &task{r: r, in: in, out: out}
 	err := t.run(ctx)
+	defer t.noteHold()
 	if err != nil {
-		if t.slot == nil { // the index did not answer; what is active is known all the same
-			t.slot = r.o.Store.Slot(in.Channel, name)
-			err = errors.Join(err, t.current())
-		}
 		out.Err, out.Error = err, err.Error()
 		out.Exit = gravest(out.Exit, exitOf(err))
 		if !out.Changed {
@@ -66,7 +64,7 @@ func exitOf(err error) int {
 	switch {
 	case errors.Is(err, errNewBytesBefore):
 		return ExitNewBytes
-	case errorsAs[*repack.RefusedError](err), errors.Is(err, errRefusedBefore), errorsAs[*SmokeError](err), errors.Is(err, errSmokedBefore):
+	case errorsAs[*repack.RefusedError](err), errorsAs[*SmokeError](err), errorsAs[*HealthError](err), heldBefore(err):
 		return ExitRefused
 	case errors.As(err, &mismatch) && knownBytes(mismatch.Want):
 		return ExitNewBytes
@@ -78,8 +76,13 @@ func exitOf(err error) int {
 
 // run takes the steps from the index to the switch.
 func (t *task) run(ctx context.Context) error {
-	if err := t.find(ctx); err != nil {
-		return err
+	err := t.find(ctx)
+	if t.slot == nil { // the index did not answer; what is active is known all the same
+		t.slot = t.r.o.Store.Slot(t.in.Channel, t.out.target)
+		err = errors.Join(err, t.current())
+	}
+	if serr := t.settle(ctx); serr != nil || err != nil {
+		return errors.Join(serr, err)
 	}
 	gen, why, err := t.decide()
 	if err != nil {
@@ -106,6 +109,11 @@ func (t *task) run(ctx context.Context) error {
 		t.leftover(ctx)
 		if err := t.activate(ctx, gen.Name, nil); err != nil {
 			return err
+		}
+		if t.out.Waits != nil { // perhaps for months
+			if _, err := t.recheck(ctx); err != nil {
+				return err
+			}
 		}
 		return t.link(ctx)
 	}
@@ -137,6 +145,9 @@ func (t *task) find(ctx context.Context) error {
 	if t.by != nil {
 		t.out.Locked = redacted(t.by.place.URL)
 		t.take(f.rel)
+		if t.from != nil && t.from.Version == f.rel.Version.String() {
+			return nil // whether another recipe of it failed, decide asks
+		}
 		return t.refusedBefore()
 	}
 	t.stale(f.res.Family)
@@ -145,6 +156,9 @@ func (t *task) find(ctx context.Context) error {
 
 // take makes rel the release that this install is to have.
 func (t *task) take(rel release.Release) {
+	if t.asked.Name != rel.Name {
+		t.asked = rel
+	}
 	t.rel, t.out.Release, t.out.rel = rel, rel.URL, &rel
 }
 
@@ -176,8 +190,8 @@ func (t *task) choose(family string) error {
 			return err
 		}
 		t.take(rel)
-		if t.r.o.Version != "" || t.r.o.AcceptNewBytes || t.from != nil && t.from.Version == rel.Version.String() {
-			return nil
+		if t.from != nil && t.from.Version == rel.Version.String() {
+			return nil // whether another recipe of it failed, decide asks
 		}
 		err = t.refusedBefore()
 		if err == nil {
@@ -190,6 +204,7 @@ func (t *task) choose(family string) error {
 			refused = err
 		}
 		t.r.o.Log.Warn("passed over", "release", rel.Name, "reason", err)
+		t.out.PassedOver = append(t.out.PassedOver, PassedOver{rel.Version.String(), err.Error()})
 		o.Deny = append(o.Deny, rel.Name)
 	}
 }

@@ -140,7 +140,9 @@ func (t *task) relearn(kept *store.Tarball) error {
 func (t *task) keptFailed(ctx context.Context, err error, kept *store.Tarball, src *sourceReader) error {
 	switch {
 	case errorsAs[*repack.RefusedError](err):
-		return t.refuse(ctx, err)
+		return t.refuse(ctx, kindAudit, t.verdictKey(kindAudit), "", err)
+	case errorsAs[*repack.OmitError](err):
+		return t.refuse(ctx, kindOmit, t.verdictKey(kindOmit), "", err)
 	case errorsAs[*store.TarballError](err) || !damage(err, src):
 		return err
 	}

@@ -21,6 +21,9 @@ func (t *task) make(ctx context.Context) (err error) {
 	t.stages.start(t.r.o.Now)
 	t.sweepSpool(ctx)
 	defer func() {
+		if rec == nil {
+			return // nothing was done: the record of what is active stays
+		}
 		rec.Finished, rec.Stages = t.r.o.Now(), t.stages.all()
 		if err != nil {
 			rec.Error, rec.Exit = err.Error(), exitOf(err)
@@ -35,6 +38,11 @@ func (t *task) make(ctx context.Context) (err error) {
 	}
 	if errors.Is(err, errNothingKept) {
 		gen, err = t.fetch(ctx, rec)
+	}
+	if t.unmade(err) {
+		rec = nil
+		t.out.Message = fmt.Sprintf("%s stays, made with other options: %s", t.from.Name, goneWords)
+		return t.stay(ctx)
 	}
 	if err != nil {
 		return err
@@ -56,6 +64,14 @@ func (t *task) make(ctx context.Context) (err error) {
 		return err
 	}
 	return t.link(ctx)
+}
+
+// unmade reports whether what is active cannot be made in another way, because
+// AMD has deleted its tarball: that is no error, nor will it ever be.
+func (t *task) unmade(err error) bool {
+	var status *fetch.StatusError
+	return errors.As(err, &status) && status.Gone() && t.from != nil && t.from.Version == t.rel.Version.String() &&
+		!t.r.o.AcceptNewBytes && !t.r.o.NoInstall && t.r.o.Version == ""
 }
 
 // fetch makes a generation of the tarball; nil with --no-install.
@@ -132,7 +148,7 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 		err = t.label(ctx, staging)
 	}
 	if err == nil {
-		err = t.health(ctx, staging.Dir(), rec)
+		err = t.health(ctx, staging.Dir(), "", rec)
 	}
 	if err != nil || t.r.o.NoInstall {
 		return nil, errors.Join(err, staging.Abort())
@@ -157,19 +173,16 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 func (t *task) failed(ctx context.Context, err error, dl *fetch.Download, src *sourceReader) error {
 	switch {
 	case errorsAs[*repack.RefusedError](err):
-		return t.refuse(ctx, err)
+		return t.refuse(ctx, kindAudit, t.verdictKey(kindAudit), "", err)
+	case errorsAs[*repack.OmitError](err):
+		return t.refuse(ctx, kindOmit, t.verdictKey(kindOmit), "", err)
 	case exitOf(err) == ExitNewBytes:
 		return t.newBytes(ctx, t.rel, err, dl)
 	case damage(err, src):
-		return fmt.Errorf("%w; what was downloaded is thrown away, run it again", errors.Join(err, dl.Discard()))
+		rerr := t.damaged(ctx, err, dl.ETag())
+		return fmt.Errorf("%w; what was downloaded is thrown away, run it again", errors.Join(err, rerr, dl.Discard()))
 	}
 	return err
-}
-
-// refuse remembers that the audit refused this release, so that it is not
-// tried again every night.
-func (t *task) refuse(ctx context.Context, err error) error {
-	return errors.Join(err, t.slot.Refuse(ctx, t.refusalKey(t.rel), err.Error()))
 }
 
 // baseline audits the active generation: what it has too is no regression.
@@ -234,57 +247,6 @@ func (t *task) remember(ctx context.Context, dl *fetch.Download) error {
 	entry := store.NewLedgerEntry(*t.out.pin, dl.LastModified())
 	entry.FirstSeen = t.r.o.Now().UTC()
 	return t.r.o.ledger().Append(entry)
-}
-
-// activate makes a generation current and everything follow it.
-func (t *task) activate(ctx context.Context, name string, rec *Record) error {
-	t.say("activate", "activating "+name)
-	if t.r.o.NoInstall {
-		return nil
-	}
-	if err := t.current(); err != nil {
-		return err
-	}
-	waits, err := t.waits(ctx, name)
-	if err != nil {
-		return err
-	}
-	if waits != "" {
-		t.out.pin = nil // what may not be installed here is not proposed to others
-		t.out.Message = fmt.Sprintf("%s is here but not active: %s", name, waits)
-		t.r.o.Log.Warn("not activated", "generation", name, "because", waits)
-		t.prune(ctx) // or every night that waits would stay
-		return nil
-	}
-	// Who went back while this ran is not overruled.
-	if t.r.o.Version == "" && t.slot.Skip(t.rel.Version.String()) {
-		t.out.Message = fmt.Sprintf("%s is here but not active: it was left by rollback or use meanwhile", name)
-		return nil
-	}
-	err = t.slot.Activate(ctx, name, "update")
-	if errorsAs[*store.RecordError](err) {
-		t.r.o.Log.Warn("it is active, but that could not be recorded", "error", err)
-	} else if err != nil {
-		return err
-	}
-	cur, err := t.slot.Current()
-	if err != nil {
-		return err
-	}
-	t.out.To, t.out.Changed, t.out.Prefix = cur.Name, true, cur.Dir
-	t.expiring(cur)
-	t.out.Message = "installed " + cur.Name
-	if t.out.From != "" {
-		t.out.Message += " over " + t.out.From
-	}
-	if rec == nil {
-		t.out.Message = "activated " + cur.Name + ", which was here already"
-		if t.out.pin, err = t.r.pinOf(cur); err != nil {
-			return err
-		}
-	}
-	t.prune(ctx)
-	return nil
 }
 
 // prune removes the generations that are not to stay.

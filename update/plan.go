@@ -60,9 +60,11 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 			t.out.pin = pin
 		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
-		if waits, err := t.waits(ctx, gen.Name); err != nil || waits != "" {
+		if w, err := t.heldBack(ctx, gen.Name); err != nil || w != nil {
 			t.out.Changed, t.out.To, t.out.pin = false, t.out.From, nil
-			t.out.Message = fmt.Sprintf("%s is here but would not be activated: %s", gen.Name, waits)
+			if err == nil {
+				t.out.Waits, t.out.Message = w, fmt.Sprintf("%s is here but would not be activated: %s", gen.Name, w.Reason)
+			}
 			return err
 		}
 	case t.r.o.NoInstall && t.kept() != nil:

@@ -58,9 +58,13 @@ type Outcome struct {
 	Stale    *Stale          `json:"stale,omitempty"`   // the index has not moved for too long
 	Expires  string          `json:"expires,omitempty"` // the day (UTC) on which AMD deletes what is active, if it is near
 	Locked   string          `json:"locked,omitempty"`  // the lock that named the release
+	Health   []*Checkup      `json:"health,omitempty"`  // what the health command came to, each time
+	Hold     *store.Hold     `json:"hold,omitempty"`    // the slot is held
+	Waits    *Wait           `json:"waits,omitempty"`   // a generation that is here, and why it is not active
 	Space    *Room           `json:"space,omitempty"`   // what it takes, or would take, of the disk, if it was looked at
 
-	Kept string `json:"kept,omitempty"` // the directory in which its tarball is kept, if this run kept or used it
+	Kept       string       `json:"kept,omitempty"`        // the directory in which its tarball is kept, if this run kept or used it
+	PassedOver []PassedOver `json:"passed_over,omitempty"` // newer ones that failed before, the newest first
 
 	Err error `json:"-"`
 
@@ -115,6 +119,7 @@ type Record struct {
 	Reused     *store.Reused  `json:"reused,omitempty"`
 	Audit      *audit.Report  `json:"audit,omitempty"`
 	Smoke      *smoke.Report  `json:"smoke,omitempty"`
+	Health     []*Checkup     `json:"health,omitempty"`
 	Recipe     string         `json:"recipe,omitempty"`
 	ETag       string         `json:"etag,omitempty"`
 	Exit       int            `json:"exit"`

@@ -38,7 +38,10 @@ func (t *task) share(ctx context.Context, rec *Record) (*store.Generation, error
 		o.Expect = expect
 		res, err := repack.Clone(ctx, from.Dir, dir, o)
 		if errorsAs[*repack.RefusedError](err) {
-			return res, t.refuse(ctx, err)
+			return res, t.refuse(ctx, kindAudit, t.verdictKey(kindAudit), "", err)
+		}
+		if errorsAs[*repack.OmitError](err) {
+			return res, t.refuse(ctx, kindOmit, t.verdictKey(kindOmit), "", err)
 		}
 		if err != nil {
 			return res, t.onDisk(err)

@@ -51,6 +51,9 @@ type Install struct {
 	KeepDays  int
 	KeepBytes int64
 	Repack    repack.Options
+	// Activate is when a staged generation becomes active: ActivateAuto (""
+	// too), ActivateIdle or ActivateManual.
+	Activate string
 	// Env are the install's own variables; those built in for the target are under
 	// them. Repack.Env is not looked at.
 	Env map[string]string
@@ -97,6 +100,12 @@ type Options struct {
 	SmokeTimeout time.Duration // of each program of it; 0: smoke's own
 	SmokeRunner  smoke.Runner  // nil: a cage
 
+	Health  Health // the user's own check, before the switch and after it
+	Retry   bool   // try what failed before
+	Program string // version of this program: another may judge otherwise
+	// InUse tells who uses generations; nil: Store.InUse.
+	InUse func(ctx context.Context, gens []store.Generation) (map[string]store.Uses, error)
+
 	GFX    *gfx.Table                                // what is known of targets; nil: what is built in
 	Sys    fs.FS                                     // /sys, for auto; nil: the machine's
 	Kernel string                                    // the release of the running kernel; "": unknown
@@ -127,7 +136,7 @@ type Bump struct {
 // Event is progress: of one install, or of none when Install is "".
 type Event struct {
 	Install string
-	Stage   string // list, download, unpack, patch, wrap, audit, smoke, reuse, activate, bump
+	Stage   string // list, download, unpack, patch, wrap, audit, smoke, health, reuse, activate, bump
 	Done    int64
 	Total   int64
 	Message string // for people; "" for mere progress

@@ -31,6 +31,7 @@ type world struct {
 	tarballs  atomic.Int64 // requests for tarballs
 	bodies    atomic.Int64 // those of them that ask for the first byte: downloads
 	broken    atomic.Bool  // tarballs end early
+	gone      atomic.Bool  // the index lists what the server has not
 	o         Options
 }
 
@@ -46,6 +47,10 @@ func newWorld(t *testing.T) *world {
 			w.tarballs.Add(1)
 			if at := r.Header.Get("Range"); r.Method != http.MethodHead && (at == "" || strings.HasPrefix(at, "bytes=0-")) {
 				w.bodies.Add(1)
+			}
+			if w.gone.Load() {
+				http.NotFound(rw, r)
+				return
 			}
 			if w.broken.Load() && r.Method == http.MethodGet {
 				panic(http.ErrAbortHandler)

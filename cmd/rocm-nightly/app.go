@@ -127,7 +127,7 @@ index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
 	root.AddCommand(
-		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(), a.linkCmd(), a.unlinkCmd(), a.uninstallCmd(), a.verifyCmd(),
+		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(), a.linkCmd(), a.unlinkCmd(), a.uninstallCmd(), a.verifyCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(),
 		a.envCmd(), a.execCmd(), a.tarballCmd(), a.leaseCmd(), a.pruneCmd(), a.removeCmd(),
 		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
 		a.schemaCmd(), a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),

@@ -61,6 +61,8 @@ type slotStatus struct {
 	Generations []generationStatus `json:"generations"`
 	History     []store.Activation `json:"history,omitempty"`
 	Runs        []runStatus        `json:"runs,omitempty"`
+
+	policyStatus
 }
 
 type generationStatus struct {
@@ -108,6 +110,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		if err := errors.Join(s.fill(sl), s.past(sl, o.history)); err != nil {
 			s.Error = err.Error()
 		}
+		s.policyStatus = a.policyOf(cfg, sl)
 		s.measure(sl, used)
 		s.Newer = look.newer(ctx, st, sl, s.Active)
 		s.Stale = look.stale(ctx, sl, s.Active)
@@ -323,6 +326,7 @@ func (a *app) printStatus(rep statusReport) error {
 			}
 			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, g.sizeText(rep.Sizes), g.Installed.Local().Format("2006-01-02 15:04"), note)
 		}
+		s.policyStatus.print(w)
 		for _, h := range s.History {
 			fmt.Fprintf(w, "    %s\t%s\t%s\n", h.At.Local().Format("2006-01-02 15:04"), h.Generation, h.Why)
 		}

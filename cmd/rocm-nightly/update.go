@@ -34,6 +34,7 @@ type updateOptions struct {
 	noInstall      bool
 	noBump         bool
 	acceptNewBytes bool
+	retry          bool
 	ledger         string
 }
 
@@ -62,6 +63,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f.BoolVar(&o.noInstall, "no-install", false, "verify, repack and audit for the pins' sake, but install nothing")
 	f.BoolVar(&o.noBump, "no-bump", false, "leave the repositories alone")
 	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")
+	f.BoolVar(&o.retry, "retry", false, "try nights again that failed before (status lists them)")
 	f.StringVar(&o.ledger, "ledger", "", "remember verified tarballs in this `file`, not in the store's ledger")
 	a.jsonFlag(c)
 	return c
@@ -104,16 +106,19 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 	if len(o.arch) > 0 {
 		uo.Installs = archInstalls(cfg, o.arch)
 	}
+	uo.Retry = o.retry
 	uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
 	return update.Run(ctx, uo)
 }
 
 // updateOptions is the config as the pipeline wants it, for the newest
 // admissible version or for the one that is named.
-func (a *app) updateOptions(cfg *config.Config, version string, event func(update.Event), log *slog.Logger) update.Options {
-	uo := updateConfig(cfg, version)
+func (a *app) updateOptions(cfg *config.Config, wanted string, event func(update.Event), log *slog.Logger) update.Options {
+	uo := updateConfig(cfg, wanted)
 	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
 	uo.Smoke, uo.Tool = cfg.Health.Smoke, tool()
+	uo.Health = update.Health{Command: cfg.Health.Command, Timeout: time.Duration(cfg.Health.Timeout), Sandbox: cfg.Health.Sandbox}
+	uo.Program = version().judge()
 	uo.Host, uo.Owner = a.updateHost(cfg), hostpkg.Owners{}.Of
 	uo.Client = func(event func(fetch.Event)) (*fetch.Client, error) { return a.fetchClient(cfg, event) }
 	return uo
@@ -189,8 +194,8 @@ func updateInstall(cfg *config.Config, in config.Install) update.Install {
 	keep := cfg.KeepOf(in)
 	return update.Install{
 		Target: in.Target, Channel: in.Channel, Link: in.Link, Keep: keep.Last, KeepDays: keep.Days, KeepBytes: int64(keep.Bytes),
-		KeepTarballs: cfg.KeepTarballsOf(in),
-		Repack:       shared(repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack), cfg.Dedup), Env: cfg.EnvOf(in),
+		KeepTarballs: cfg.KeepTarballsOf(in), Activate: cfg.ActivateOf(in),
+		Repack: shared(repackOptions(cfg.RepackOf(in), cfg.AuditOf(in), cfg.Unpack), cfg.Dedup), Env: cfg.EnvOf(in),
 	}
 }
 
@@ -243,6 +248,12 @@ func (a *app) printUpdate(rep *update.Report) {
 		}
 		if au := out.Audit; au != nil {
 			fmt.Fprintf(a.stdout, "  audit: %d fatal, %d required, %d warnings\n", au.Fatal, au.Required, au.Warnings)
+		}
+		for _, c := range out.Health {
+			fmt.Fprintf(a.stdout, "  health command %s the switch: %s\n", c.Phase, c.Status)
+		}
+		for _, p := range out.PassedOver {
+			fmt.Fprintf(a.stdout, "  passed over %s\n", p.Version)
 		}
 		if s := out.Smoke; s != nil {
 			fmt.Fprintf(a.stdout, "  smoke: %d passed, %d failed, %d not there, %d not run\n", s.Passed, s.Failed, s.NotThere, s.NotRun)

@@ -26,7 +26,8 @@ type Config struct {
 	Repack       Repack             `yaml:"repack" json:"repack" jsonschema:"how the tree is made usable"`
 	Env          map[string]string  `yaml:"env" json:"env" jsonschema:"variables for the environment files and hooks, env and exec; empty takes a built-in one away"`
 	Audit        Audit              `yaml:"audit" json:"audit" jsonschema:"what the audit looks at and refuses"`
-	Health       Health             `yaml:"health" json:"health" jsonschema:"what must succeed before the switch"`
+	Health       Health             `yaml:"health" json:"health" jsonschema:"what must succeed before the switch, and after it"`
+	Activate     string             `yaml:"activate" json:"activate" jsonschema:"when a night that is here and in order becomes active. auto: at once; idle: when nobody uses the active one; manual: by rocm-nightly activate"`
 	Dedup        string             `yaml:"dedup" json:"dedup" jsonschema:"sharing of equal files between generations: auto (reflink, else hardlink), reflink, hardlink (a file keeps the time of the older one) or off"`
 	KeepTarballs int                `yaml:"keep_tarballs" json:"keep_tarballs" jsonschema:"how many tarballs of each install stay, those installed last; 0: none"`
 	Keep         Keep               `yaml:"keep" json:"keep" jsonschema:"which generations stay: the active, the previous and those in use always"`
@@ -63,6 +64,7 @@ type Install struct {
 	Target   string  `yaml:"target" json:"target" jsonschema:"auto, a gfx name, a product name, a family slug or multiarch"`
 	Channel  string  `yaml:"channel" json:"channel" jsonschema:"nightly, dev, rc, bkc, stable or asan"`
 	Link     string  `yaml:"link,omitempty" json:"link,omitempty" jsonschema:"a symlink to what is active, such as /opt/rocm"`
+	Activate string  `yaml:"activate,omitempty" json:"activate,omitempty" jsonschema:"auto, idle or manual"`
 	Keep     *Keep   `yaml:"keep,omitempty" json:"keep,omitempty"`
 	Schedule string  `yaml:"schedule,omitempty" json:"schedule,omitempty"`
 	Repack   *Repack `yaml:"repack,omitempty" json:"repack,omitempty"`
@@ -138,11 +140,12 @@ type Allow struct {
 	Path string `yaml:"path" json:"path"`
 }
 
-// Health is what must succeed before the switch.
+// Health is what must succeed before the switch, and after it.
 type Health struct {
 	Smoke   string   `yaml:"smoke" json:"smoke" jsonschema:"what is started of a new generation before it is installed, in a cage. auto: kernels and rocBLAS on the GPU where /dev/kfd can be used, else nothing; cpu: what takes no GPU; gpu; off"`
-	Command []string `yaml:"command" json:"command"`
-	Timeout Duration `yaml:"timeout" json:"timeout"`
+	Command []string `yaml:"command" json:"command" jsonschema:"a program (a whole path, or a name that is looked up in the new prefix and the system) and its arguments, run before the switch and after it; empty: none"`
+	Timeout Duration `yaml:"timeout" json:"timeout" jsonschema:"of each run of command"`
+	Sandbox string   `yaml:"sandbox" json:"sandbox" jsonschema:"on: command runs in a cage, or not at all; off: it runs with all rights that rocm-nightly has"`
 }
 
 // Keep says how many generations stay.
@@ -207,7 +210,8 @@ func defaultOf(d *amd.Data) *Config {
 		Repack:   Repack{Profile: "fhs", RunPath: "rpath", InterpreterPath: []string{}, AddRPath: []string{}, Omit: []Part{}},
 		Env:      map[string]string{},
 		Audit:    Audit{Scope: "host", Refuse: "regression", Allow: []Allow{}},
-		Health:   Health{Smoke: "auto", Command: []string{}, Timeout: Duration(time.Minute)},
+		Health:   Health{Smoke: "auto", Command: []string{}, Timeout: Duration(time.Minute), Sandbox: "on"},
+		Activate: "auto",
 		Dedup:    "auto",
 		Keep:     Keep{Last: 3},
 		Schedule: "CRON_TZ=UTC 30 6 * * *",
@@ -288,6 +292,14 @@ func (c *Config) KeepTarballsOf(i Install) int {
 		return *i.KeepTarballs
 	}
 	return c.KeepTarballs
+}
+
+// ActivateOf returns when what install i has staged becomes active.
+func (c *Config) ActivateOf(i Install) string {
+	if i.Activate != "" {
+		return i.Activate
+	}
+	return c.Activate
 }
 
 // ScheduleOf returns when install i is updated.

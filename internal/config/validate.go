@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/environ"
@@ -35,6 +36,8 @@ func (c *Config) Validate() error {
 	v.keep("keep", c.Keep)
 	v.keepTarballs("keep_tarballs", c.KeepTarballs)
 	c.host(v)
+	v.oneOf("activate", c.Activate, "auto", "idle", "manual")
+	v.health(c.Health)
 	c.bumps(v)
 	c.later(v)
 	return errors.Join(v.errs...)
@@ -158,6 +161,9 @@ func (c *Config) installs(v *validator) {
 		v.env(key+".env", in.Env)
 		if in.Audit != nil {
 			v.audit(key+".audit", *in.Audit)
+		}
+		if in.Activate != "" {
+			v.oneOf(key+".activate", in.Activate, "auto", "idle", "manual")
 		}
 		if in.Keep != nil {
 			v.keep(key+".keep", *in.Keep)
@@ -345,6 +351,25 @@ func (v *validator) keepTarballs(key string, n int) {
 	v.check(n >= 0 && n <= maxKeepTarballs, key, "%d is not between 0 and %d", n, maxKeepTarballs)
 }
 
+// maxHealth bounds how long the health command may take each time.
+const maxHealth = Duration(24 * time.Hour)
+
+// health checks what is started of a new generation, and the user's own check.
+func (v *validator) health(h Health) {
+	v.oneOf("health.smoke", h.Smoke, "auto", "off", "cpu", "gpu")
+	v.oneOf("health.sandbox", h.Sandbox, "on", "off")
+	v.check(h.Timeout > 0 && h.Timeout <= maxHealth, "health.timeout", "%s is not between 1ns and %s", h.Timeout, maxHealth)
+	if len(h.Command) == 0 {
+		return
+	}
+	name := h.Command[0]
+	named := name != "" && name != "." && name != ".." && !strings.Contains(name, "/")
+	v.check(named || filepath.IsAbs(name) && filepath.Clean(name) == name, "health.command", "%q is neither the whole path of a program nor a plain name: write each argument as an item of its own, [/usr/local/bin/check, --fast]", name)
+	for _, arg := range h.Command {
+		v.check(!strings.Contains(arg, "\x00"), "health.command", "%q holds a zero byte", arg)
+	}
+}
+
 func (c *Config) bumps(v *validator) {
 	seen := map[string]bool{}
 	for i, b := range c.Bump {
@@ -384,9 +409,6 @@ func credentials(s string) bool {
 
 // later refuses settings that this version cannot honour.
 func (c *Config) later(v *validator) {
-	v.oneOf("health.smoke", c.Health.Smoke, "auto", "off", "cpu", "gpu")
-	v.check(len(c.Health.Command) == 0, "health.command", "is not supported by this version")
-	v.check(c.Health.Timeout == Default().Health.Timeout, "health.timeout", "is not supported by this version")
 	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
 	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
 	v.check(c.Serve.Listen == Default().Serve.Listen, "serve.listen", "the status page is not part of this version")
