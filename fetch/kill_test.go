@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 const (
 	killedURL   = "FETCH_TEST_URL"
 	killedSpool = "FETCH_TEST_SPOOL"
+	killedConns = "FETCH_TEST_CONNECTIONS"
 )
 
 // TestKilledAndResumed: SIGKILL in the middle of a segment costs that segment.
@@ -63,7 +65,11 @@ func TestKilledAndResumed(t *testing.T) {
 }
 
 func beKilled(t *testing.T, url, spool string) {
-	c := testClient(t, func(o *Options) { o.Connections = 1 })
+	connections, err := strconv.Atoi(os.Getenv(killedConns))
+	if err != nil {
+		connections = 1
+	}
+	c := testClient(t, func(o *Options) { o.Connections = connections })
 	d, err := c.Download(t.Context(), release.Release{Name: testName, URL: url}, spool)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
@@ -79,7 +80,9 @@ func openSpool(dir string) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open spool: %w", err)
 	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = errors.New("another download is using it")
 	}
@@ -132,10 +135,13 @@ func (s *spool) prepare(o *object, partSize int64) ([]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write spool state: %w", err)
 	}
+	if err := fault.Point("fetch.spool.state"); err != nil {
+		return nil, fmt.Errorf("write spool state: %w", err)
+	}
 	if err := renameio.WriteFile(filepath.Join(s.dir, stateName), append(raw, '\n'), 0o644); err != nil {
 		return nil, fmt.Errorf("write spool state: %w", err)
 	}
-	return make([]bool, segmentCount(o.size, partSize)), s.sync()
+	return make([]bool, segmentCount(o.size, partSize)), errors.Join(fault.Point("fetch.spool.ready"), s.sync())
 }
 
 // adopt keeps what is of o. It returns nil when there is nothing to keep.
@@ -224,7 +230,7 @@ func (s *spool) each(f func(name string, i int, part bool) error) error {
 // nothing that could be taken for segments of something else.
 func (s *spool) clear() error {
 	err := s.each(func(name string, _ int, _ bool) error { return os.Remove(filepath.Join(s.dir, name)) })
-	if err != nil {
+	if err = errors.Join(err, fault.Point("fetch.spool.clear")); err != nil {
 		return fmt.Errorf("clear spool: %w", err)
 	}
 	entries, err := os.ReadDir(s.dir)
@@ -250,7 +256,7 @@ func (s *spool) commit(i int) error {
 	}
 	defer f.Close() // opened for reading
 	fi, err := f.Stat()
-	if err != nil {
+	if err = errors.Join(err, fault.Point("fetch.part.written")); err != nil {
 		return fmt.Errorf("sync segment: %w", err)
 	}
 	if fi.Size() != s.segmentSize(i) {
@@ -258,13 +264,26 @@ func (s *spool) commit(i int) error {
 	}
 	// grab drops the error of its Close. A write that failed late is reported
 	// here: Linux tells it to the first sync after it, on any descriptor.
-	if err := unix.Fdatasync(int(f.Fd())); err != nil {
+	if err := fdatasync(f); err != nil {
 		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: err}
 	}
-	if err := os.Rename(s.partPath(i), s.path(i)); err != nil {
+	if err := fault.Do("fetch.part.rename", func() error { return os.Rename(s.partPath(i), s.path(i)) }); err != nil {
 		return fmt.Errorf("finish segment: %w", err)
 	}
-	return s.sync()
+	return errors.Join(fault.Point("fetch.part.named"), s.sync())
+}
+
+// fdatasync makes the bytes of f durable, however often a signal cuts that short.
+func fdatasync(f *os.File) error {
+	for {
+		err := fault.Call("fetch.part.sync")
+		if err == nil {
+			err = unix.Fdatasync(int(f.Fd()))
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // sync makes the names in the directory durable.

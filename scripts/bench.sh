@@ -12,7 +12,7 @@ tarball=$(./scripts/corpus.sh | tail -n 1)
 
 # Each says by its status whether its goals were reached: the others run all the same.
 missed=""
-for part in repack unpack fetch patchelf audit verify; do
+for part in repack unpack fetch patchelf audit verify switch; do
 	"./scripts/bench-$part.sh" || missed+=" $part"
 done
 ROCM_NIGHTLY_CORPUS_TARBALL=$tarball "$GO" test -run '^$' -bench . -benchtime 3x -timeout 30m ./... | grep -E '^(Benchmark|pkg:)'

@@ -30,6 +30,10 @@ if [ $# = 0 ] && [ "$(nproc)" -lt 4 ]; then
 	GOMAXPROCS=4 "$GO" test $race -count=1 -timeout 20m -v \
 		-run 'Damage|Gzip|Hangs|Member|Parallelism|TreeIs' ./unpack >>"$log" 2>&1 || status=$?
 fi
+# Every fault point, in a build that has them.
+if [ $# = 0 ]; then
+	"$GO" test -tags faults -count=1 -timeout 20m -v -run 'Fault|Armed|Kinds' ./internal/fault ./internal/e2e >>"$log" 2>&1 || status=$?
+fi
 grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 if [ "$status" != 0 ]; then

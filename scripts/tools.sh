@@ -4,7 +4,7 @@
 set -eu
 
 # command:package
-want="gcc:gcc g++:g++ patch:patch git:git nginx:nginx-light readelf:binutils eu-elflint:elfutils patchelf:patchelf ld.lld-16:lld-16 clang-16:clang-16 mold:mold fish:fish tcsh:tcsh zsh:zsh busybox:busybox pkg-config:pkg-config dpkg-deb:dpkg minisign:minisign curl:curl aria2c:aria2 openssl:openssl setpriv:util-linux unshare:util-linux mount:mount mkfs.btrfs:btrfs-progs mkfs.xfs:xfsprogs pigz:pigz igzip:isal zopfli:zopfli libdeflate-gzip:libdeflate-tools bgzip:tabix python3:python3-minimal xz:xz-utils zstd:zstd /usr/bin/time:time taskset:util-linux clang-22:clang-22 cmake:cmake perl:perl-base libtool:libtool-bin mksh:mksh setfacl:acl ksh93:ksh93u+m modulecmd:environment-modules matchpathcon:selinux-utils sefcontext_compile:selinux-utils flock:util-linux"
+want="gcc:gcc g++:g++ patch:patch git:git nginx:nginx-light readelf:binutils eu-elflint:elfutils patchelf:patchelf ld.lld-16:lld-16 clang-16:clang-16 mold:mold fish:fish tcsh:tcsh zsh:zsh busybox:busybox pkg-config:pkg-config dpkg-deb:dpkg minisign:minisign curl:curl aria2c:aria2 openssl:openssl setpriv:util-linux unshare:util-linux mount:mount mkfs.btrfs:btrfs-progs mkfs.xfs:xfsprogs pigz:pigz igzip:isal zopfli:zopfli libdeflate-gzip:libdeflate-tools bgzip:tabix python3:python3-minimal xz:xz-utils zstd:zstd /usr/bin/time:time taskset:util-linux clang-22:clang-22 cmake:cmake perl:perl-base libtool:libtool-bin mksh:mksh setfacl:acl ksh93:ksh93u+m modulecmd:environment-modules matchpathcon:selinux-utils sefcontext_compile:selinux-utils flock:util-linux strace:strace mkfs.ext4:e2fsprogs"
 
 missing=""
 for pair in $want; do

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // checksName is the file in a slot that remembers the last Check.
@@ -116,6 +118,9 @@ func (sl *Slot) recordCheck(ctx context.Context, c Check) error {
 	}
 	return sl.locked(ctx, func() error {
 		if err := sl.sweepChecks(); err != nil {
+			return err
+		}
+		if err := fault.Point("store.checks.write"); err != nil {
 			return err
 		}
 		return sl.store.disk.writeFile(sl.path(checksName), append(b, '\n'))

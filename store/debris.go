@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // condemn finds what dead processes left in the slot, renames their staging
@@ -16,7 +18,7 @@ import (
 // end at one host, by what the lock says of its holder besides.
 func (sl *Slot) condemn() (dying []string, err error) {
 	entries, err := os.ReadDir(sl.path())
-	if err != nil {
+	if err = errors.Join(err, fault.Point("store.debris.found")); err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
@@ -37,7 +39,7 @@ func (sl *Slot) condemn() (dying []string, err error) {
 			if to != "" {
 				dying = append(dying, to)
 			}
-		case strings.HasPrefix(name, currentPrefix), strings.HasPrefix(name, "."+stateName):
+		case strings.HasPrefix(name, currentPrefix), strings.HasPrefix(name, "."+stateName), strings.HasPrefix(name, "."+checksName):
 			// Halves of a rename that did not happen; only the holder of
 			// switch.lock makes them.
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,14 +47,14 @@ func (sl *Slot) condemn() (dying []string, err error) {
 			}
 		}
 	}
-	return dying, nil
+	return dying, sl.sweepRuns()
 }
 
 // condemnStaging renames dir unless its owner is alive, and removes its lock
 // file. It returns the new name, "" if there is nothing to delete.
 func (sl *Slot) condemnStaging(dir string) (string, error) {
 	fl := openLock(dir + lockSuffix)
-	ok, err := fl.TryLock()
+	ok, err := tryLock(fl)
 	if errors.Is(err, fs.ErrNotExist) {
 		ok, err = true, nil // no lock, no owner
 	}
@@ -65,7 +67,7 @@ func (sl *Slot) condemnStaging(dir string) (string, error) {
 	if h := readHolder(dir + lockSuffix); !sl.store.dead(h) {
 		sl.store.event(EventDebris, sl.Name(), dir, "left alone: %s, pid %d, has made it at %s, and locks on this file system do not reach there (remove it when nothing runs there)",
 			h.Host, h.PID, h.Since.Format(time.RFC3339))
-		return "", fl.Unlock()
+		return "", unlock(fl)
 	}
 	to := sl.path(dyingPrefix + random())
 	err = moveAway(dir, to)
@@ -73,11 +75,14 @@ func (sl *Slot) condemnStaging(dir string) (string, error) {
 		to, err = "", nil
 	}
 	if err == nil {
+		err = fault.Point("store.debris.moved")
+	}
+	if err == nil {
 		if err = os.Remove(dir + lockSuffix); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
-	return to, errors.Join(err, fl.Unlock())
+	return to, errors.Join(err, unlock(fl))
 }
 
 // otherHostsDebris is the age from which a staging of another host is debris on
@@ -103,7 +108,7 @@ func (s *Store) dead(h Holder) bool {
 // one to try, and is no reason not to go on.
 func (sl *Slot) bury(dying []string) {
 	for _, path := range dying {
-		err := removeTree(path)
+		err := fault.Do("store.debris.remove", func() error { return removeTree(path) })
 		if err != nil && silly(path) {
 			continue // what is left goes when its last reader does
 		}

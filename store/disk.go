@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // The modes of everything that the store makes, whatever the umask: what root
@@ -37,7 +39,12 @@ func syncFS(path string) error {
 		return err
 	}
 	defer f.Close()
-	err = uninterrupted(func() error { return unix.Syncfs(int(f.Fd())) })
+	err = uninterrupted(func() error {
+		if err := fault.Call("store.commit.sync"); err != nil {
+			return err
+		}
+		return unix.Syncfs(int(f.Fd()))
+	})
 	if errors.Is(err, unix.ENOSYS) {
 		unix.Sync()
 		return nil
@@ -56,7 +63,7 @@ func syncDir(path string) error {
 		return err
 	}
 	defer f.Close()
-	err = f.Sync()
+	err = fault.Do("store.dir.sync", f.Sync)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		return nil
 	}
@@ -107,12 +114,25 @@ func (d disk) writeFile(path string, data []byte) error {
 	if err := d.replace(path, data); err != nil {
 		return err
 	}
+	if err := fault.Point("store.file.replaced"); err != nil {
+		return err
+	}
 	return d.syncDir(filepath.Dir(path)) // renameio syncs the file, not the directory
 }
 
 func replaceFile(path string, data []byte) error {
-	return renameio.WriteFile(path, data, fileMode,
-		renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode))
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(fileMode))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup() // after the rename it does nothing
+	if _, err := fault.Write("store.file.write", f, data); err != nil {
+		return err
+	}
+	if err := fault.Point("store.file.replace"); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }
 
 // ensureFile creates path, empty, when it is absent.
@@ -131,23 +151,30 @@ func ensureFile(path string) error {
 // fresh, a name that is already there is an error that matches fs.ErrExist.
 func (d disk) replaceLink(dir, name, tempPrefix, target string, fresh bool) error {
 	temp := filepath.Join(dir, tempPrefix+random())
-	if err := os.Symlink(target, temp); err != nil {
+	if err := fault.Do("store.switch.symlink", func() error { return os.Symlink(target, temp) }); err != nil {
 		return err
 	}
 	rename := os.Rename
 	if fresh {
 		rename = renameNew
 	}
-	if err := rename(temp, filepath.Join(dir, name)); err != nil {
+	err := fault.Point("store.switch.rename")
+	if err == nil {
+		err = rename(temp, filepath.Join(dir, name))
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
-	return d.syncDir(dir)
+	return errors.Join(fault.Point("store.switch.renamed"), d.syncDir(dir))
 }
 
 // renameNew renames and never replaces: rename(2) itself would silently
 // replace an empty directory, a file or a link.
 func renameNew(from, to string) error {
 	err := uninterrupted(func() error {
+		if err := fault.Call("store.commit.rename"); err != nil {
+			return err
+		}
 		return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	})
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {

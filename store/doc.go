@@ -13,7 +13,8 @@
 //	ROOT/leases/PID-KEY.json
 //
 // The order in which an update uses it is LockRun, Stage, Reuse, Commit,
-// Activate, Prune. It promises, each in a test of the same name:
+// Activate, Prune; docs/durability.md says what is durable after each step. It
+// promises, each in a test of the same name:
 //
 //   - CurrentIsAlwaysComplete: once something was activated, current leads to
 //     a whole generation at every instant, to readers and after kill -9 alike.
@@ -38,6 +39,8 @@
 //     gets it back.
 //   - TheSecondRunIsToldWhoIsFirst: run.lock names its holder at once, and a dead
 //     one is never believed.
+//   - TheModelHoldsThroughCrashes: wherever an operation ends, the slot is as it
+//     was before it or after it, and everything goes on from there.
 //   - StateCanBeLost: state.json is made anew from current and generations; a
 //     damaged one is kept beside it; one of a newer program is refused.
 //   - TheLedgerOnlyGrows: lines are appended durably and never changed; a line

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // ledgerWait bounds the wait for another process that appends. It holds the
@@ -86,6 +88,9 @@ func (l *Ledger) append(pin LedgerEntry) error {
 	write := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), ledgerWait)
 		defer cancel()
+		if err := fault.Point("store.ledger.open"); err != nil {
+			return err
+		}
 		f, err := l.openLocked(ctx)
 		if err != nil {
 			return err
@@ -110,7 +115,7 @@ func (l *Ledger) appendLine(f *os.File, pin LedgerEntry, line []byte) error {
 	// for different bytes, and each has lines of its own.
 	known = slices.DeleteFunc(known, func(e LedgerEntry) bool { return e.Channel != pin.Channel })
 	if n := len(known); n > 0 && known[n-1].same(pin) {
-		return nil
+		return f.Sync() // who wrote it may have been killed before it was durable
 	}
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -125,10 +130,10 @@ func (l *Ledger) appendLine(f *os.File, pin LedgerEntry, line []byte) error {
 			line = append([]byte{'\n'}, line...)
 		}
 	}
-	if _, err := f.Write(line); err != nil {
+	if _, err := fault.Write("store.ledger.append", f, line); err != nil {
 		return errors.Join(err, f.Truncate(end)) // a full disk leaves no torn line
 	}
-	return errors.Join(f.Sync(), l.disk.syncDir(filepath.Dir(l.path)))
+	return errors.Join(fault.Do("store.ledger.sync", f.Sync), l.disk.syncDir(filepath.Dir(l.path)))
 }
 
 // Find returns what the ledger says of the tarball called name, in the order

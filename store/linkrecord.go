@@ -193,7 +193,7 @@ func (s *Store) withLinks(ctx context.Context, do func(*linkBook) error) error {
 	if err == nil {
 		err = do(b)
 	}
-	return errors.Join(err, fl.Unlock())
+	return errors.Join(err, unlock(fl))
 }
 
 // find returns the record of path, which may be spelled by way of another

@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
@@ -106,7 +107,7 @@ func (s *Store) lockRun(ctx context.Context, what string) (*Lock, error) {
 	// written its record yet: look a few times before giving a dead one's.
 	const looks = 10
 	for i := range looks {
-		ok, err := fl.TryLock()
+		ok, err := tryLock(fl)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +143,8 @@ func (l *Lock) Release() error {
 }
 
 func (l *Lock) release() error {
-	return errors.Join(eraseHolder(l.flock.Path()), l.flock.Unlock())
+	err := fault.Do("store.lock.release", func() error { return eraseHolder(l.flock.Path()) })
+	return errors.Join(err, unlock(l.flock))
 }
 
 func (s *Store) holder(what string) Holder {
@@ -188,7 +190,7 @@ func writeHolder(path string, h Holder) {
 		return
 	}
 	defer f.Close()
-	if _, err := f.Write(append(b, '\n')); err != nil {
+	if _, err := fault.Write("store.lock.record", f, append(b, '\n')); err != nil {
 		_ = f.Truncate(0)
 	}
 }
@@ -233,11 +235,11 @@ func (s *Store) waitLock(ctx context.Context, path, what string) (*flock.Flock, 
 	}
 	fl := openLock(path)
 	notice, cancel := context.WithTimeout(ctx, waitNotice)
-	ok, err := fl.TryLockContext(notice, 2*time.Millisecond)
+	ok, err := tryLockContext(notice, fl)
 	cancel()
 	if !ok && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		s.event(EventWaiting, "", path, "waiting: %v", &LockedError{path, readHolder(path)})
-		ok, err = fl.TryLockContext(ctx, 2*time.Millisecond)
+		ok, err = tryLockContext(ctx, fl)
 	}
 	if ctx.Err() != nil && !ok {
 		return nil, fmt.Errorf("wait for a lock: %w: %w", ctx.Err(), &LockedError{path, readHolder(path)})

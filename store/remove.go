@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // UsedError says who uses a generation that was to be removed. It matches
@@ -166,7 +168,7 @@ func (sl *Slot) remove(ctx context.Context, r *removal) (p Pruned, err error) {
 			return slices.Contains(p.Removed, i.Generation)
 		})
 		disk := sl.store.disk
-		err = errors.Join(err, disk.syncDir(sl.path(generationsName)), disk.syncDir(sl.path()))
+		err = errors.Join(err, fault.Point("store.prune.sync"), disk.syncDir(sl.path(generationsName)), disk.syncDir(sl.path()))
 		if e := sl.save(v); e != nil {
 			// Perhaps the disk is full: then this is what makes room. The
 			// record is brought up to date by whoever writes it next.
@@ -190,6 +192,9 @@ type moved struct{ name, dir string }
 func (sl *Slot) bare(ctx context.Context, p *Pruned, watch *lookout, names []string) (gone []moved, err error) {
 	for _, name := range names {
 		to := sl.path(dyingPrefix + random())
+		if err = fault.Point("store.prune.away"); err != nil {
+			break
+		}
 		if err = moveAway(sl.path(generationsName, name), to); err != nil {
 			break
 		}
@@ -223,7 +228,7 @@ func (sl *Slot) delete(ctx context.Context, dying []string) (freed int64, err er
 		if e := ctx.Err(); e != nil {
 			return freed, e // the rest is debris, which the next run removes
 		}
-		if e := removeTree(path); e != nil {
+		if e := fault.Do("store.prune.delete", func() error { return removeTree(path) }); e != nil {
 			err = errors.Join(err, fmt.Errorf("delete: %w (it is out of use; the next run tries again)", e))
 		}
 	}

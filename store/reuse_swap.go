@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
@@ -57,6 +58,9 @@ func (s *swap) add(w *want, link func(dir *os.File, name string) error) error {
 	first := s.next
 	s.next += len(w.names)
 	s.mu.Unlock()
+	if err := fault.Point("store.reuse.link"); err != nil {
+		return err
+	}
 	var temps []string
 	for i := range w.names {
 		temp := path.Join(s.name, strconv.Itoa(first+i))
@@ -101,6 +105,9 @@ func (s *swap) relist(files []manifest.File) (err error) {
 		}
 	}()
 	name := path.Join(s.name, manifest.FilesName)
+	if err := fault.Point("store.reuse.list"); err != nil {
+		return err
+	}
 	if err := s.write(name, files, old); err != nil {
 		return err
 	}
@@ -139,6 +146,9 @@ type place struct {
 // commit puts everything in its place. After an error the tree is not whole:
 // renames in a directory that was just written to fail when the disk does.
 func (s *swap) commit() error {
+	if err := fault.Point("store.reuse.commit"); err != nil {
+		return err
+	}
 	var places []place
 	for i, w := range s.wants {
 		for j, f := range w.names {
@@ -176,7 +186,13 @@ func (s *swap) settle(places []place) error {
 		return err
 	}
 	for _, p := range places {
-		if err := unix.Renameat(int(s.dir.Fd()), p.temp, int(d.Fd()), p.name); err != nil {
+		err := uninterrupted(func() error {
+			if err := fault.Call("store.reuse.rename"); err != nil {
+				return err
+			}
+			return unix.Renameat(int(s.dir.Fd()), p.temp, int(d.Fd()), p.name)
+		})
+		if err != nil {
 			return &os.LinkError{Op: "rename", Old: path.Join(s.name, p.temp), New: path.Join(dir, p.name), Err: err}
 		}
 	}
@@ -192,7 +208,7 @@ func (s *swap) end() error {
 	if s == nil {
 		return nil
 	}
-	err := errors.Join(s.dir.Close(), s.root.RemoveAll(s.name))
+	err := errors.Join(s.dir.Close(), fault.Point("store.reuse.end"), s.root.RemoveAll(s.name))
 	if e := s.root.Chtimes(".", s.time, s.time); e != nil {
 		err = errors.Join(err, fmt.Errorf("set times: %w", e))
 	}

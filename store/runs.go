@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
@@ -19,6 +21,10 @@ const (
 	maxRuns   = 100
 	maxRunLen = 64 << 20 // bytes
 	runSuffix = ".json"
+
+	// A record is written in the end of a run that may have been called off; who
+	// holds switch.lock does so for milliseconds.
+	runWait = 30 * time.Second
 )
 
 // Run is one record of a run.
@@ -40,28 +46,30 @@ func (sl *Slot) WriteRun(name string, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write run %s: %w", name, err)
 	}
-	err := sl.record(name+runSuffix, buf.Bytes())
-	if err == nil {
-		err = sl.store.asOwner(sl.trimRuns)
-	}
-	if err != nil {
+	if err := sl.record(name+runSuffix, buf.Bytes()); err != nil {
 		return fmt.Errorf("write run %s: %w", name, err)
 	}
 	return nil
 }
 
-// record replaces one file in runs, durably.
+// record replaces one file in runs, durably, and removes what is not to stay:
+// under switch.lock, so that halves of other records are those of dead processes.
 func (sl *Slot) record(file string, data []byte) error {
 	if err := sl.store.makeDir(sl.path(runsName)); err != nil {
 		return err
 	}
-	return sl.store.asOwner(func() error {
+	ctx, cancel := context.WithTimeout(context.Background(), runWait)
+	defer cancel()
+	return sl.locked(ctx, func() error {
 		path := sl.path(runsName, file)
-		if err := sl.store.disk.writeFile(path, data); err != nil {
+		if err := fault.Do("store.runs.write", func() error { return sl.store.disk.writeFile(path, data) }); err != nil {
 			return err
 		}
 		now := sl.store.now() // finer than the file system's own clock
-		return os.Chtimes(path, now, now)
+		if err := os.Chtimes(path, now, now); err != nil {
+			return err
+		}
+		return fault.Do("store.runs.trim", sl.trimRuns)
 	})
 }
 
@@ -122,8 +130,8 @@ func (sl *Slot) Runs() ([]Run, error) {
 	return runs, nil
 }
 
-// trimRuns removes the oldest records, and halves of records that a killed
-// process left long ago.
+// trimRuns removes the oldest records, and halves of records that killed
+// processes left. The caller holds switch.lock.
 func (sl *Slot) trimRuns() error {
 	runs, err := sl.Runs()
 	if err != nil {
@@ -137,13 +145,20 @@ func (sl *Slot) trimRuns() error {
 	if err := sl.trimProvenance(); err != nil {
 		return err
 	}
+	return sl.sweepRuns()
+}
+
+// sweepRuns removes halves of records. The caller holds switch.lock.
+func (sl *Slot) sweepRuns() error {
 	entries, err := os.ReadDir(sl.path(runsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		fi, err := e.Info()
-		if err != nil || !strings.HasPrefix(e.Name(), ".") || sl.store.now().Sub(fi.ModTime()) < 24*time.Hour {
+		if !strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
 		if err := os.Remove(sl.path(runsName, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -172,7 +172,7 @@ func (sl *Slot) locked(ctx context.Context, do func() error) error {
 		}
 		err = do()
 		_ = eraseHolder(path) // a courtesy; whether the lock is held is flock's to say
-		return errors.Join(err, fl.Unlock())
+		return errors.Join(err, unlock(fl))
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/gofrs/flock"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // ErrExists is matched by Commit's error when an equal generation, one of the
@@ -71,19 +73,22 @@ func (st *Staging) create() error {
 		return err
 	}
 	fl := openLock(path)
-	ok, err := fl.TryLock()
+	ok, err := tryLock(fl)
 	if err == nil && !ok {
 		err = fmt.Errorf("lock %s: it is held already", path)
 	}
 	if err == nil {
 		writeHolder(path, st.slot.store.holder("stage"))
+		err = fault.Point("store.stage.lock")
+	}
+	if err == nil {
 		err = os.Mkdir(st.dir, dirMode)
 	}
 	if err == nil {
-		err = os.Chmod(st.dir, dirMode)
+		err = errors.Join(os.Chmod(st.dir, dirMode), fault.Point("store.stage.made"))
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(path), fl.Unlock())
+		return errors.Join(err, os.Remove(path), unlock(fl))
 	}
 	st.lock = fl
 	return nil
@@ -120,7 +125,7 @@ func (st *Staging) end() error {
 	}
 	fl := st.lock
 	st.lock = nil
-	return errors.Join(err, fl.Unlock())
+	return errors.Join(err, unlock(fl))
 }
 
 // Commit makes the staged tree a generation of the given version, durably:
@@ -155,6 +160,9 @@ func (st *Staging) commit(version string) (*Generation, error) {
 		return nil, err
 	}
 	seal := st.slot.store.sealOf(st.ctx, st.dir)
+	if err := fault.Point("store.commit.synced"); err != nil {
+		return nil, err
+	}
 	var g Generation
 	err = st.slot.locked(st.ctx, func() error {
 		v, err := st.slot.look()
@@ -172,7 +180,7 @@ func (st *Staging) commit(version string) (*Generation, error) {
 		}
 		v.state.Installed = append(v.state.Installed, Install{name, now})
 		g = st.slot.generation(name, v.state)
-		if err := st.slot.save(v); err != nil {
+		if err := fault.Do("store.commit.save", func() error { return st.slot.save(v) }); err != nil {
 			// The disk shows what is installed; the record is rebuilt from it.
 			st.slot.unsaved(err)
 		}
@@ -231,7 +239,7 @@ func (st *Staging) name(version string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return name, errors.Join(disk.syncDir(st.slot.path(generationsName)), disk.syncDir(st.slot.path()))
+		return name, errors.Join(fault.Point("store.commit.named"), disk.syncDir(st.slot.path(generationsName)), disk.syncDir(st.slot.path()))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // ErrNoOther is matched when there is nothing to roll back to.
@@ -105,7 +107,7 @@ func (sl *Slot) move(ctx context.Context, why string, pick func(*view) (string, 
 		if v.state.Unproven == nil {
 			v.state.settle(name)
 		}
-		if record = errors.Join(record, sl.save(v)); record != nil {
+		if record = errors.Join(record, fault.Do("store.switch.save", func() error { return sl.save(v) })); record != nil {
 			return &RecordError{Generation: name, Err: record}
 		}
 		return nil

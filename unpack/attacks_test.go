@@ -116,7 +116,7 @@ func stored(t testing.TB, s string) []byte {
 
 // Nothing outside the root changes, whatever an archive holds; it comes out as
 // the table says or is refused as the table says.
-func TestAttacks(t *testing.T) {
+func TestPromiseNothingEscapesThePrefix(t *testing.T) {
 	y := newYard(t)
 	for i, a := range attacks(y.beside) {
 		t.Run(strings.ReplaceAll(a.name, "/", "_"), func(t *testing.T) {

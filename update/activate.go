@@ -2,8 +2,10 @@ package update
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -40,7 +42,7 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 		return err
 	}
 	t.prune(ctx)
-	return nil
+	return fault.Point("update.pruned")
 }
 
 // stands reports whether something stands in the way of a generation now, and
@@ -93,7 +95,7 @@ func (t *task) toCurrent(ctx context.Context, name string, rec *Record, made boo
 		return err
 	}
 	cur, err := t.slot.Current()
-	if err != nil {
+	if err = errors.Join(err, fault.Point("update.activated")); err != nil {
 		return err
 	}
 	if cur == nil {

@@ -19,5 +19,9 @@
 //     audited here.
 //   - Repair writes into no file that is there, takes no bytes but those that the
 //     manifest names, and can be killed at any moment.
+//   - A run that dies at any instant, or whose disk fails, is finished by the
+//     next one, which ends in the same state: its debris is gone, what it had
+//     committed is activated, what it had downloaded is used, what it had to
+//     prune is pruned.
 //   - One run at a time: a second one is told who holds the lock.
 package update

@@ -159,7 +159,7 @@ func (f *full) attempt(t *testing.T, at string, size, inodes int64) string {
 
 // Wherever the disk is full: what was installed stays and is untouched, the
 // error says where it was full, and the next run with room needs nobody's help.
-func TestAFullDiskIsClean(t *testing.T) {
+func TestPromiseAFullDiskIsClean(t *testing.T) {
 	if !smallfs.Inside(t) {
 		return
 	}

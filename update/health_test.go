@@ -82,7 +82,7 @@ func (w *world) withRocminfo(night string) {
 // A night of which something does not start is not installed, whatever the
 // policy of the audit; what was installed stays; it is not tried again until a
 // newer one comes, or the check is another.
-func TestFailedSmokeIsNotInstalled(t *testing.T) {
+func TestPromiseWhatFailsItsHealthCheckIsNotActivated(t *testing.T) {
 	w := newWorld(t)
 	w.withRocminfo(w.publish("10.2.0a20260929", 2))
 	runner := &sayings{text: goodRocminfo}

@@ -256,6 +256,7 @@ func (t *task) stay(ctx context.Context) error {
 		}
 		return nil
 	}
+	t.prune(ctx) // a run that died after the switch has not
 	return t.link(ctx)
 }
 

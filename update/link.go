@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -27,7 +28,11 @@ func (t *task) link(ctx context.Context) error {
 	if t.in.Link == "" || t.r.o.NoInstall {
 		return nil
 	}
-	l, err := t.r.o.Store.MakeLink(ctx, t.slot, store.LinkOptions{Path: t.in.Link, By: store.LinkByConfig})
+	var l store.Link
+	err := fault.Do("update.link", func() (err error) {
+		l, err = t.r.o.Store.MakeLink(ctx, t.slot, store.LinkOptions{Path: t.in.Link, By: store.LinkByConfig})
+		return err
+	})
 	if err == nil {
 		t.out.Linked = l.Path
 		return nil

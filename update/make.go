@@ -10,6 +10,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -52,6 +53,9 @@ func (t *task) make(ctx context.Context) (err error) {
 		t.out.Message = fmt.Sprintf("verified and audited %s; nothing was installed", t.rel.Version)
 		return t.withhold(ctx)
 	}
+	if err := fault.Point("update.committed"); err != nil {
+		return err
+	}
 	rec.Generation = gen.Name
 	if t.anew {
 		t.attest(gen, rec)
@@ -84,7 +88,9 @@ func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, e
 		return nil, err
 	}
 	t.take(rel)
-	gen, err = t.repack(ctx, dl, rec)
+	if err = fault.Point("update.download"); err == nil {
+		gen, err = t.repack(ctx, dl, rec)
+	}
 	if err = errors.Join(err, dl.Close()); err == nil {
 		delete(t.r.pending, dir)
 		t.keep(ctx, dl)
@@ -117,7 +123,10 @@ func (t *task) repack(ctx context.Context, dl *fetch.Download, rec *Record) (*st
 			return res, t.failed(ctx, t.onDisk(err), dl, src)
 		}
 		t.verified(res, expect, dl, rec)
-		return res, t.remember(ctx, dl)
+		if err := fault.Point("update.repacked"); err != nil {
+			return res, err
+		}
+		return res, errors.Join(t.remember(ctx, dl), fault.Point("update.remembered"))
 	})
 }
 
@@ -153,7 +162,7 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if err != nil || t.r.o.NoInstall {
 		return nil, errors.Join(err, staging.Abort())
 	}
-	if err := t.reuse(ctx, staging, res, rec); err != nil {
+	if err := fault.Do("update.reuse", func() error { return t.reuse(ctx, staging, res, rec) }); err != nil {
 		return nil, errors.Join(err, staging.Abort())
 	}
 	t.stages.enter("commit")

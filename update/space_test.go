@@ -38,7 +38,7 @@ const plenty = 1 << 40
 
 // What cannot fit is refused before a byte of it is fetched, in words and in
 // numbers; what was installed stays.
-func TestWhatCannotFitIsNotFetched(t *testing.T) {
+func TestPromiseAFullDiskIsForeseen(t *testing.T) {
 	w := newWorld(t)
 	fi, err := os.Stat(w.publish(oldNight, 2))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -45,9 +46,15 @@ func dropSpool(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() // opened for reading
-	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	defer d.Close()                                     // opened for reading
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); { // of a signal
+		err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
 		return fmt.Errorf("%s is in use: %w", dir, err)
+	}
+	if err := fault.Point("update.spool.drop"); err != nil {
+		return err
 	}
 	return os.RemoveAll(dir)
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,8 @@ type NightOptions struct {
 	// that is there and works, and else programs of this machine; "none" takes
 	// those at once; anything else must work.
 	Compiler string
+
+	Noise int // bytes that do not compress, the same in every night, for those who want a larger one
 }
 
 // Programs are the commands of a night, relative to its tree, with arguments.
@@ -47,6 +50,9 @@ func Night(ctx context.Context, dir string, o NightOptions) (path string, err er
 		}
 	}()
 	n.addContent()
+	if o.Noise > 0 {
+		n.tree.File("share/noise/noise.bin", 0o644, noise(sha256.Sum256([]byte("noise")), o.Noise))
+	}
 	if err := n.addPrograms(ctx, work, o.Compiler); err != nil {
 		return "", fmt.Errorf("make night: %w", err)
 	}

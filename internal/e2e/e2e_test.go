@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	binary = filepath.Join(dir, "rocm-nightly")
-	out, err := exec.Command("go", "build", "-o", binary, "../../cmd/rocm-nightly").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", buildTags, "-o", binary, "../../cmd/rocm-nightly").CombinedOutput()
 	code := 1
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)

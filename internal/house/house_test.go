@@ -84,11 +84,12 @@ var arrows = map[string][]string{
 	"internal/provenance":    {},
 	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
+	"internal/fault":         {},
 	"internal/house":         {},
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "docs"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "docs", "internal/fault"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
