@@ -126,14 +126,32 @@ index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "log errors only")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
-	root.AddCommand(
-		a.listCmd(), a.updateCmd(), a.fetchCmd(), a.lockCmd(), a.repackCmd(), a.auditCmd(), a.diffCmd(), a.dedupReportCmd(), a.statusCmd(), a.rollbackCmd(), a.useCmd(), a.doctorCmd(), a.linkCmd(), a.unlinkCmd(), a.uninstallCmd(), a.verifyCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(),
-		a.envCmd(), a.execCmd(), a.tarballCmd(), a.leaseCmd(), a.pruneCmd(), a.removeCmd(),
-		a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
-		a.schemaCmd(), a.daemonCmd(), a.demoCmd(), a.patchelfCmd(), a.configCmd(), a.versionCmd(),
-	)
+	a.addVerbs(root)
 	wrapArgs(root)
 	return root
+}
+
+// addVerbs adds the verbs to root, in the groups in which --help shows them.
+func (a *app) addVerbs(root *cobra.Command) {
+	for _, g := range []struct {
+		id, title string
+		verbs     []*cobra.Command
+	}{
+		{"install", "Install and switch:", []*cobra.Command{a.updateCmd(), a.rollbackCmd(), a.useCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(), a.linkCmd(), a.unlinkCmd(), a.daemonCmd()}},
+		{"look", "Look:", []*cobra.Command{a.listCmd(), a.statusCmd(), a.doctorCmd(), a.auditCmd(), a.verifyCmd(), a.diffCmd()}},
+		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
+		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},
+		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.tarballCmd(), a.patchelfCmd()}},
+		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.versionCmd()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, v := range g.verbs {
+			v.GroupID = g.id
+			root.AddCommand(v)
+		}
+	}
+	root.SetHelpCommandGroupID("self")
+	root.SetCompletionCommandGroupID("self")
 }
 
 // wrapArgs makes errors about arguments usage errors.
