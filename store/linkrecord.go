@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -88,6 +89,9 @@ type linksJSON struct {
 	Schema int    `json:"schema"`
 	Links  []Link `json:"links"`
 }
+
+// LinksType is the type of a links.json, for those who describe it.
+func LinksType() reflect.Type { return reflect.TypeFor[linksJSON]() }
 
 // parseLinks decodes a links.json. An error that matches ErrNewer means that it
 // must be left alone; any other, that it is damaged: then links are those that

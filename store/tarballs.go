@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,9 @@ type tarballRecord struct {
 	PartSize int64                `json:"part_size"`
 	Parts    []release.Digest     `json:"parts"` // SHA-256 of 0000, 0001, …
 }
+
+// TarballType is the type of a tarball.json, for those who describe it.
+func TarballType() reflect.Type { return reflect.TypeFor[tarballRecord]() }
 
 // parseTarball decodes a tarball.json. An error that matches ErrNewer means
 // that the directory must be left alone; any other, that it is damaged.

@@ -133,6 +133,12 @@ type leaseList struct {
 	Leases []store.Leased `json:"leases"`
 }
 
+// released is the JSON form of leases that were ended.
+type released struct {
+	Schema   int `json:"schema"`
+	Released int `json:"released"`
+}
+
 func (a *app) listLeases(args []string) error {
 	st, slot, err := a.leaseStore(args)
 	if err != nil {
@@ -173,10 +179,7 @@ func (a *app) releaseLeases(args []string, pid int) error {
 		return err
 	}
 	if a.json {
-		a.printJSON(struct {
-			Schema   int `json:"schema"`
-			Released int `json:"released"`
-		}{1, n})
+		a.printJSON(released{1, n})
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "released %d\n", n)

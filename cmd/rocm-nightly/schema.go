@@ -30,23 +30,53 @@ type form struct {
 }
 
 // forms are the names that the verb knows. They are made from the types that are
-// written, so that they cannot drift; docs/manifest.md says what each field means.
+// written, so that they cannot drift; docs/manifest.md and docs/status.md say what
+// each field means.
 func forms() map[string]form {
+	all := kept()
+	maps.Copy(all, printed())
+	return all
+}
+
+// kept are the files of a prefix and of a store.
+func kept() map[string]form {
 	return map[string]form{
-		"manifest": {title: "manifest.json of a prefix", heading: "manifest.json", of: reflect.TypeFor[manifest.Manifest]()},
-		"files":    {title: "one line of files.jsonl of a prefix", heading: "files.jsonl", of: reflect.TypeFor[manifest.File]()},
-		"omitted":  {title: "one line of omitted.jsonl of a prefix", heading: "omitted.jsonl", of: reflect.TypeFor[manifest.Omission]()},
-		"run":      {title: "runs/VERSION.json of a slot", heading: "runs/VERSION.json", of: reflect.TypeFor[update.Record]()},
-		"state":    {title: "state.json of a slot", heading: "state.json", of: reflect.TypeFor[store.State]()},
-		"checks":   {title: "checks.json of a slot", heading: "checks.json", of: store.ChecksType()},
-		"ledger":   {title: "one line of ledger.jsonl", heading: "ledger.jsonl", of: reflect.TypeFor[store.LedgerEntry]()},
-		"lock":     {title: "what run.lock, switch.lock and .staging-*.lock hold while they are held", heading: "Locks", of: reflect.TypeFor[store.Holder]()},
-		"repack":   {title: "rocm-nightly repack --json", heading: "repack --json", of: reflect.TypeFor[repack.Result]()},
-		"status":   {title: "rocm-nightly status --json", heading: "status --json", of: reflect.TypeFor[statusReport]()},
-		"switch":   {title: "rocm-nightly rollback and use --json", heading: "rollback --json and use --json", of: reflect.TypeFor[switched]()},
-		"update":   {title: "rocm-nightly update --json", heading: "update --json", of: reflect.TypeFor[update.Report]()},
-		"failure":  {title: "what a verb with --json prints when it fails", heading: "When a verb fails", of: reflect.TypeFor[failure]()},
-		"audit":    {title: "rocm-nightly audit --json", text: audit.JSONSchema},
+		"manifest":     {title: "manifest.json of a prefix", heading: "manifest.json", of: reflect.TypeFor[manifest.Manifest]()},
+		"files":        {title: "one line of files.jsonl of a prefix", heading: "files.jsonl", of: reflect.TypeFor[manifest.File]()},
+		"omitted":      {title: "one line of omitted.jsonl of a prefix", heading: "omitted.jsonl", of: reflect.TypeFor[manifest.Omission]()},
+		"run":          {title: "runs/VERSION.json of a slot", heading: "runs/VERSION.json", of: reflect.TypeFor[update.Record]()},
+		"state":        {title: "state.json of a slot", heading: "state.json", of: reflect.TypeFor[store.State]()},
+		"checks":       {title: "checks.json of a slot", heading: "checks.json", of: store.ChecksType()},
+		"ledger":       {title: "one line of ledger.jsonl", heading: "ledger.jsonl", of: reflect.TypeFor[store.LedgerEntry]()},
+		"lock":         {title: "what run.lock, switch.lock and .staging-*.lock hold while they are held", heading: "Locks", of: reflect.TypeFor[store.Holder]()},
+		"links":        {title: "links.json of a store", heading: "links.json", of: store.LinksType()},
+		"kept-tarball": {title: "tarball.json of a kept tarball", heading: "tarball.json", of: store.TarballType()},
+		"lease-record": {title: "leases/NAME.json of a store", heading: "Leases", of: reflect.TypeFor[store.Lease]()},
+	}
+}
+
+// printed are what verbs print with --json.
+func printed() map[string]form {
+	return map[string]form{
+		"repack":        {title: "rocm-nightly repack --json", heading: "repack --json", of: reflect.TypeFor[repack.Result]()},
+		"status":        {title: "rocm-nightly status --json", heading: "status --json", of: reflect.TypeFor[statusReport]()},
+		"switch":        {title: "rocm-nightly rollback and use --json", heading: "rollback --json and use --json", of: reflect.TypeFor[switched]()},
+		"activate":      {title: "rocm-nightly activate --json", heading: "activate --json", of: reflect.TypeFor[activated]()},
+		"hold":          {title: "rocm-nightly hold and unhold --json", heading: "hold --json and unhold --json", of: reflect.TypeFor[held]()},
+		"update":        {title: "rocm-nightly update --json", heading: "update --json", of: reflect.TypeFor[update.Report]()},
+		"verify":        {title: "rocm-nightly verify --json", heading: "verify --json", of: reflect.TypeFor[verifyReport]()},
+		"prune":         {title: "rocm-nightly prune --json", heading: "prune --json", of: reflect.TypeFor[pruneReport]()},
+		"remove":        {title: "rocm-nightly remove --json", heading: "remove --json", of: reflect.TypeFor[removed]()},
+		"lease":         {title: "rocm-nightly lease --json", heading: "lease --json", of: reflect.TypeFor[leased]()},
+		"lease-list":    {title: "rocm-nightly lease --list --json", heading: "lease --list --json", of: reflect.TypeFor[leaseList]()},
+		"lease-release": {title: "rocm-nightly lease --release --json", heading: "lease --release --json", of: reflect.TypeFor[released]()},
+		"link":          {title: "rocm-nightly link --json", heading: "link --json", of: reflect.TypeFor[linkReport]()},
+		"unlink":        {title: "rocm-nightly unlink --json", heading: "unlink --json", of: reflect.TypeFor[unlinkReport]()},
+		"uninstall":     {title: "rocm-nightly uninstall --json", heading: "uninstall --json", of: reflect.TypeFor[uninstallReport]()},
+		"tarball":       {title: "rocm-nightly tarball --json", heading: "tarball --json", of: reflect.TypeFor[keptTarball]()},
+		"tarball-list":  {title: "rocm-nightly tarball --list and --verify --json", heading: "tarball --list --json", of: reflect.TypeFor[tarballs]()},
+		"failure":       {title: "what a verb with --json prints when it fails", heading: "When a verb fails", of: reflect.TypeFor[failure]()},
+		"audit":         {title: "rocm-nightly audit --json", text: audit.JSONSchema},
 	}
 }
 
@@ -74,7 +104,7 @@ names that they do not know: a later version may add some.`,
 func (a *app) listForms() {
 	all := forms()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(a.stdout, "%-9s %s\n", name, all[name].title)
+		fmt.Fprintf(a.stdout, "%-13s %s\n", name, all[name].title)
 	}
 }
 
@@ -129,6 +159,20 @@ func elsewhere() map[part]part {
 		{"runs/VERSION.json", "pin"}:           {"ledger.jsonl", ""},
 		{"update --json", "installs[].reused"}: {"runs/VERSION.json", "reused"},
 		{"update --json", "installs[].bump[]"}: {"update --json", "bumps[]"},
+		{"update --json", "installs[].health"}: {"runs/VERSION.json", "health"},
+		{"update --json", "installs[].hold"}:   {"state.json", "hold"},
+
+		{"activate --json", "health"}:              {"runs/VERSION.json", "health"},
+		{"activate --json", "hold"}:                {"state.json", "hold"},
+		{"activate --json", "waits"}:               {"update --json", "installs[].waits"},
+		{"hold --json and unhold --json", "hold"}:  {"state.json", "hold"},
+		{"hold --json and unhold --json", "ended"}: {"state.json", "hold"},
+		{"remove --json", "kept"}:                  {"prune --json", "slots[].kept"},
+		{"lease --json", "lease"}:                  {"Leases", ""},
+		{"lease --list --json", "leases[]"}:        {"Leases", ""},
+		{"uninstall --json", "links[]"}:            {"unlink --json", ""},
+		{"tarball --list --json", "tarballs[]"}:    {"tarball --json", ""},
+		{"tarball.json", "pin"}:                    {"ledger.jsonl", ""},
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,16 @@ func values(t *testing.T, path string) []any {
 	return all
 }
 
+// only is the one file of a pattern.
+func only(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
 // Real records, and what verbs really print, are what the schemas say, field by
 // field.
 func TestSchemasFitWhatIsWritten(t *testing.T) {
@@ -98,7 +110,7 @@ func TestSchemasFitWhatIsWritten(t *testing.T) {
 	}
 	defer stop()
 	config := filepath.Join(dir, "config.yaml")
-	text := "root: " + root + "\nchannels: {nightly: {indexes: [{url: \"" + url + "\"}]}}\ninstalls: [{target: gfx1151, link: " + filepath.Join(dir, "rocm") + "}]\npolicy: {settle: 0s}\nrepack: {omit: [docs]}\nhealth: {smoke: off}\n"
+	text := "root: " + root + "\nchannels: {nightly: {indexes: [{url: \"" + url + "\"}]}}\ninstalls: [{target: gfx1151, link: " + filepath.Join(dir, "rocm") + "}]\npolicy: {settle: 0s}\nrepack: {omit: [docs]}\nkeep_tarballs: 2\nhealth: {smoke: off, sandbox: off, command: [\"true\"]}\n"
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -124,15 +136,42 @@ func TestSchemasFitWhatIsWritten(t *testing.T) {
 		printed("update", 0, "update", "--dry-run", "--json")
 		printed("update", 0, "update", "--json")
 	}
+	printed("activate", 0, "activate", "--json")
 	printed("switch", 0, "rollback", "--json")
+	printed("hold", 0, "hold", "--until", "3d", "--reason", "why", "--json")
+	printed("hold", 0, "unhold", "--json")
+	printed("verify", 0, "verify", "--json")
+	printed("lease", 0, "lease", "--version", "10.2.0a20260930", "--pid", strconv.Itoa(os.Getpid()), "--json")
+	printed("lease-list", 0, "lease", "--list", "--json")
+	lease := values(t, only(t, filepath.Join(root, "leases/*")))[0]
+	if err := strict(t, "lease-record").Validate(lease); err != nil {
+		t.Errorf("lease: %v in %v", err, lease)
+	}
+	printed("failure", 1, "remove", "10.2.0a20260930", "--json")
+	printed("prune", 0, "prune", "--last", "1", "--dry-run", "--json")
+	printed("lease-release", 0, "lease", "--release", "--pid", strconv.Itoa(os.Getpid()), "--json")
+	other := filepath.Join(dir, "other")
+	if err := os.Symlink("elsewhere", other); err != nil {
+		t.Fatal(err)
+	}
+	printed("link", 0, "link", "--take-over", other, "--json")
+	printed("tarball", 0, "tarball", dir, "--json")
+	printed("tarball-list", 0, "tarball", "--verify", "--json")
 	printed("status", 0, "status", "--history", "--json")
 	printed("failure", 1, "use", "10.2.0a19990101", "--json")
+	damaged := only(t, filepath.Join(root, "slots/*/current/lib/libfoo.so.1.0.0"))
+	if err := errors.Join(os.Chmod(damaged, 0o700), os.Remove(damaged)); err != nil {
+		t.Fatal(err)
+	}
+	printed("verify", 1, "verify", "--json")
+	printed("verify", 0, "verify", "--repair", "--json")
 	tarball := filepath.Join(amd, "therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz")
 	printed("repack", 0, "repack", tarball, "--prefix", filepath.Join(dir, "prefix"), "--provenance", filepath.Join(dir, "p.json"), "--json")
 	slot := filepath.Join(root, "slots/nightly-gfx1151")
 	for file, form := range map[string]string{
 		"current/manifest.json": "manifest", "current/files.jsonl": "files", "current/omitted.jsonl": "omitted", "runs/10.2.0a20260930.json": "run",
 		"runs/10.2.0a20260929.json": "run", "state.json": "state", "checks.json": "checks", "../../ledger.jsonl": "ledger",
+		"../../links.json": "links",
 	} {
 		all := values(t, filepath.Join(slot, file))
 		if len(all) == 0 {
@@ -145,6 +184,15 @@ func TestSchemasFitWhatIsWritten(t *testing.T) {
 			}
 		}
 	}
+	for _, v := range values(t, filepath.Join(filepath.Dir(only(t, filepath.Join(root, "tarballs/*/*20260930*/0000"))), "tarball.json")) {
+		if err := strict(t, "kept-tarball").Validate(v); err != nil {
+			t.Errorf("tarball.json: %v in %v", err, v)
+		}
+	}
+	printed("unlink", 0, "unlink", other, "--json")
+	printed("remove", 0, "remove", "10.2.0a20260930", "--json")
+	printed("uninstall", 0, "uninstall", "--dry-run", "--json")
+	printed("uninstall", 0, "uninstall", "--json")
 	holder := map[string]any{"schema": 1.0, "pid": 7.0, "what": "update", "host": "h", "since": "2026-09-30T06:30:00Z", "boot_id": "x"}
 	if err := strict(t, "lock").Validate(holder); err != nil {
 		t.Error(err)
