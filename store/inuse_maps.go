@@ -82,12 +82,13 @@ func eachMapping(r io.Reader, buf *bufio.Reader, do func(mapping)) error {
 
 // mount is a line of /proc/PID/mountinfo (proc(5)).
 type mount struct {
-	id    uint64
-	dev   uint64
-	root  string // of the mount, in the file system
-	point string // where it is mounted, as its process sees it
-	kind  string // ext4, overlay, …
-	super string // the options of the file system
+	id      uint64
+	dev     uint64
+	root    string // of the mount, in the file system
+	point   string // where it is mounted, as its process sees it
+	options string // of the mount
+	kind    string // ext4, overlay, …
+	super   string // the options of the file system
 }
 
 // parseMount reads a line such as
@@ -109,7 +110,7 @@ func parseMount(line string) (m mount, ok bool) {
 	if err != nil || aerr != nil || berr != nil {
 		return m, false
 	}
-	m = mount{id: id, dev: unix.Mkdev(uint32(major), uint32(minor)), root: unescapeMount(f[3]), point: unescapeMount(f[4])}
+	m = mount{id: id, dev: unix.Mkdev(uint32(major), uint32(minor)), root: unescapeMount(f[3]), point: unescapeMount(f[4]), options: f[5]}
 	m.root = strings.TrimSuffix(m.root, "//deleted")
 	if g := strings.SplitN(right, " ", 3); len(g) == 3 {
 		m.kind, m.super = g[0], g[2]

@@ -54,7 +54,7 @@ func TestParseMapping(t *testing.T) {
 
 func TestParseMount(t *testing.T) {
 	m, ok := parseMount(`36 35 98:0 /mnt1\040a /mnt2\134x//deleted rw,noatime master:1 - ext3 /dev/root rw,errors=continue`)
-	if want := (mount{36, unix.Mkdev(98, 0), "/mnt1 a", `/mnt2\x//deleted`, "ext3", "rw,errors=continue"}); !ok || m != want {
+	if want := (mount{36, unix.Mkdev(98, 0), "/mnt1 a", `/mnt2\x//deleted`, "rw,noatime", "ext3", "rw,errors=continue"}); !ok || m != want {
 		t.Errorf("%+v, %v", m, ok)
 	}
 	if m, ok := parseMount(`1 0 0:5 /a//deleted / rw - overlay o lowerdir=/x/y:l/Z:/p\134:q,upperdir=/u,workdir=/w`); !ok || m.root != "/a" || !slices.Equal(m.layers(), []string{"/x/y", `/p\`, "/u"}) {

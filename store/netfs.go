@@ -1,14 +1,12 @@
 package store
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +25,6 @@ const (
 type fsMount struct {
 	Type    string   // nfs4, fuse.sshfs, ext4 …; "" if it is not known
 	Options []string // of the file system and of the mount
-	Source  string
 }
 
 // LocksError says that a store is on a file system on which a lock does not keep
@@ -91,26 +88,15 @@ func typeByMagic(magic int64) string {
 	return ""
 }
 
-// findMount reads /proc/self/mountinfo (proc(5)) for the mount with an id.
+// findMount finds the mount with an id in a /proc/self/mountinfo.
 func findMount(r io.Reader, id uint64) (fsMount, error) {
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		fields := strings.Fields(sc.Text())
-		if len(fields) < 10 {
-			continue
+	all, err := readMounts(r)
+	for _, m := range all {
+		if m.id == id && m.kind != "" {
+			return fsMount{Type: m.kind, Options: append(strings.Split(m.super, ","), strings.Split(m.options, ",")...)}, nil
 		}
-		if n, err := strconv.ParseUint(fields[0], 10, 64); err != nil || n != id {
-			continue
-		}
-		dash := slices.Index(fields, "-")
-		if dash < 6 || len(fields) < dash+4 {
-			continue
-		}
-		options := append(strings.Split(fields[dash+3], ","), strings.Split(fields[5], ",")...)
-		return fsMount{Type: fields[dash+1], Source: fields[dash+2], Options: options}, nil
 	}
-	return fsMount{}, errors.Join(errors.New("the mount is not in the list"), sc.Err())
+	return fsMount{}, errors.Join(errors.New("the mount is not in the list"), err)
 }
 
 // has reports whether one of the options is on.
