@@ -36,19 +36,23 @@ const newLease = ".new-"
 
 // makeLeases makes ROOT/leases: root's is everybody's to write, as /tmp is, so
 // that every user of the machine can keep what he builds with. One that is there
-// stays as it is.
+// stays as it is. In the store of somebody else it is his, as what he makes.
 func (s *Store) makeLeases() error {
 	path := filepath.Join(s.root, leasesName)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.disk.mkdirAll(path); err != nil {
+	if err := s.makeDir(path); err != nil {
 		return err
 	}
-	if os.Geteuid() != 0 {
+	if _, foreign := s.foreign(); foreign || os.Geteuid() != 0 {
 		return nil
 	}
-	return os.Chmod(path, fs.ModeSticky|0o777)
+	dir, err := s.openLeases()
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Chmod(fs.ModeSticky|0o777), dir.Close())
 }
 
 // openLeases opens the directory itself, not what a link leads to.
@@ -330,14 +334,15 @@ func parseLease(text []byte) (*Lease, error) {
 	if len(text) > maxLease {
 		return nil, fmt.Errorf("longer than %d bytes", maxLease)
 	}
+	text, err := leaseFormat.Read(text)
+	if err != nil {
+		return nil, err
+	}
 	var l Lease
 	if err := json.Unmarshal(text, &l); err != nil {
 		return nil, err
 	}
-	if l.Schema > leaseSchema {
-		return nil, fmt.Errorf("schema %d: %w", l.Schema, ErrNewer)
-	}
-	if l.Schema < 1 || l.PID <= 0 || l.UID < 0 {
+	if l.PID <= 0 || l.UID < 0 {
 		return nil, errors.New("no lease")
 	}
 	return &l, errors.Join(checkName("slot", l.Slot), checkName("generation", l.Generation))

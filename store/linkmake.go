@@ -298,6 +298,11 @@ func (b *linkBook) finishTake(l Link) error {
 		return linkTrouble(l.Path, err)
 	}
 	if ls.State == LinkForeign && ls.Target == l.Before {
+		if !b.store.Believed() { // anybody's record would make root replace any link
+			b.store.event(EventState, l.Slot, l.Path, "a take-over that was interrupted is forgotten: the store is not root's; to take it over: rocm-nightly link --take-over %s", l.Path)
+			b.drop(l.Path)
+			return b.save()
+		}
 		_, err := b.takeOver(l, ls)
 		return err
 	}

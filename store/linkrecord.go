@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 )
 
 // The record of links, and its lock, in ROOT. The lock is held for
@@ -97,18 +96,14 @@ func LinksType() reflect.Type { return reflect.TypeFor[linksJSON]() }
 // must be left alone; any other, that it is damaged: then links are those that
 // could be read.
 func parseLinks(b []byte) (links []Link, err error) {
+	if b, err = linksFormat.Read(b); err != nil {
+		return nil, err
+	}
 	var raw struct {
-		Schema int               `json:"schema"`
-		Links  []json.RawMessage `json:"links"`
+		Links []json.RawMessage `json:"links"`
 	}
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return nil, err
-	}
-	switch {
-	case raw.Schema > linksSchema:
-		return nil, fmt.Errorf("schema %d: %w (upgrade it; older ones do not know what this one has linked)", raw.Schema, ErrNewer)
-	case raw.Schema < 1:
-		return nil, errors.New("no schema")
 	}
 	if len(raw.Links) > maxLinks {
 		raw.Links, err = raw.Links[:maxLinks], fmt.Errorf("more than %d links", maxLinks)
@@ -135,20 +130,12 @@ func parseLinks(b []byte) (links []Link, err error) {
 // that of the disk. Where it is damaged, links are those that could be read.
 func (s *Store) readLinks() (links []Link, err error) {
 	path := filepath.Join(s.root, linksName)
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	b, err := readFile(path, maxLinksLen)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read links: %w", err)
-	}
-	defer f.Close() // opened for reading
-	b, err := io.ReadAll(io.LimitReader(f, maxLinksLen+1))
-	if err != nil {
-		return nil, fmt.Errorf("read links: %w", err)
-	}
-	if len(b) > maxLinksLen {
-		return nil, fmt.Errorf("read %s: %w: longer than %d bytes", path, errDamaged, maxLinksLen)
 	}
 	links, err = parseLinks(b)
 	switch {
@@ -179,14 +166,23 @@ type linkBook struct {
 	damaged bool
 }
 
-// withLinks runs do under the lock of the record of links.
+// withLinks runs do under the lock of the record of links. The record and the
+// lock are the owner's of the store; links are made with the rights of who asks.
 func (s *Store) withLinks(ctx context.Context, do func(*linkBook) error) error {
-	if err := s.disk.mkdirAll(s.root); err != nil {
-		return fmt.Errorf("lock links: %w", lockHint(err))
+	path := filepath.Join(s.root, linksLock)
+	err := s.disk.mkdirAll(s.root)
+	if err == nil {
+		err = s.giveBack(linksLock, linksName)
 	}
-	fl, err := s.waitLock(ctx, filepath.Join(s.root, linksLock), "link")
+	var fl *flock.Flock
+	if err == nil {
+		err = s.asOwner(func() (err error) {
+			fl, err = s.waitLock(ctx, path, "link")
+			return err
+		})
+	}
 	if err != nil {
-		return fmt.Errorf("lock links: %w", err)
+		return fmt.Errorf("lock links: %w", s.ownerHint(lockHint(err)))
 	}
 	b := &linkBook{store: s}
 	b.links, err = s.readLinks()
@@ -197,6 +193,7 @@ func (s *Store) withLinks(ctx context.Context, do func(*linkBook) error) error {
 	if err == nil {
 		err = do(b)
 	}
+	_ = s.asOwner(func() error { return eraseHolder(path) }) // a courtesy, as in a slot
 	return errors.Join(err, unlock(fl))
 }
 
@@ -250,13 +247,16 @@ func (b *linkBook) save() error {
 		return fmt.Errorf("record links: %w", err)
 	}
 	path := filepath.Join(b.store.root, linksName)
-	if b.damaged {
-		if err := os.Rename(path, path+".broken"); err != nil {
-			return fmt.Errorf("record links: %w", err)
+	err = b.store.asOwner(func() error {
+		if b.damaged {
+			if err := os.Rename(path, path+".broken"); err != nil {
+				return err
+			}
+			b.damaged = false
 		}
-		b.damaged = false
-	}
-	if err := b.store.disk.writeFile(path, append(text, '\n')); err != nil {
+		return b.store.disk.writeFile(path, append(text, '\n'))
+	})
+	if err != nil {
 		return fmt.Errorf("record links: %w", err)
 	}
 	return nil

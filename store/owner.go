@@ -29,6 +29,14 @@ func (s *Store) foreign() (owner, bool) {
 	return owner{int(st.Uid), int(st.Gid)}, true
 }
 
+// Believed reports whether this process may do outside the store what the store's
+// records alone ask for. Root may not in the store of somebody else, who could
+// have written anything there: then it does what the config or a person asks for.
+func (s *Store) Believed() bool {
+	_, foreign := s.foreign()
+	return !foreign
+}
+
 // asOwner runs do with the rights of the store's owner on files (fsuid), where
 // root works on the store of somebody else. What do makes is then the owner's, who
 // can replace it later; and do can do nothing that the owner could not do himself,
@@ -114,8 +122,9 @@ func (s *Store) makeDir(path string) error {
 	return s.asOwner(func() error { return s.disk.mkdirAll(path) })
 }
 
-// giveBackAll is giveBack of everything in ROOT but what is in generations:
-// those are given when they are committed.
+// giveBackAll is giveBack of everything in ROOT but what is in generations,
+// which are given when they are committed, and root's own leases: a lease counts
+// for who owns its record.
 func (s *Store) giveBackAll() error {
 	o, ok := s.foreign()
 	if !ok {
@@ -132,6 +141,9 @@ func (s *Store) giveBackAll() error {
 		}
 		if err != nil {
 			return err
+		}
+		if filepath.Dir(p) == leasesName {
+			return nil
 		}
 		if err := o.give(root, p); err != nil {
 			return err
@@ -155,7 +167,7 @@ func (s *Store) noLinks() error {
 		return err
 	}
 	defer root.Close()
-	for _, top := range []string{spoolDirName, slotsName} {
+	for _, top := range []string{spoolDirName, slotsName, tarballsName, leasesName} {
 		err := fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 			first, rest, _ := strings.Cut(p, "/")
 			switch {
@@ -167,7 +179,7 @@ func (s *Store) noLinks() error {
 				}
 				return nil
 			case e.Type() != fs.ModeSymlink:
-			case top == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName:
+			case top == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName && e.Name() != sealsName:
 				return nil // current, or nothing of ours
 			default:
 				return fmt.Errorf("%s is a symlink in the store of uid %d, which root does not follow (remove it, or run this as that user)", filepath.Join(s.root, p), o.uid)

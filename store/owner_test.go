@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -95,6 +96,86 @@ func TestRootLeavesNothingOfItsOwnInTheStoreOfAnother(t *testing.T) {
 	})
 }
 
+// Verbs that hold no run lock leave nothing of root's either, but for its own
+// leases, which count as long as it is root who owns them.
+func TestRootsVerbsLeaveNothingInTheStoreOfAnother(t *testing.T) {
+	s, sl := servicesStore(t)
+	asNobody(t, func() {
+		if lock, err := s.LockRun(t.Context(), "update"); err != nil || lock.Release() != nil {
+			t.Fatal(err)
+		}
+	})
+	dir := filepath.Dir(s.Root())
+	if err := os.RemoveAll(sl.path(sealsName)); err != nil {
+		t.Fatal(err)
+	}
+	gens, err := s.VerifyTargets("", "")
+	if err == nil {
+		_, err = s.Verify(t.Context(), gens, VerifyOptions{})
+	}
+	_, lerr := s.MakeLink(t.Context(), sl, LinkOptions{Path: filepath.Join(dir, "rocm"), By: LinkByVerb})
+	if err := errors.Join(err, lerr, sl.Hold(t.Context(), time.Time{}, "")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := sl.Lease(t.Context(), night(1), os.Getpid()); err != nil {
+		t.Fatal(err)
+	}
+	live := func() {
+		t.Helper()
+		if all, err := s.Leases(); err != nil || len(all) != 1 || all[0].State != LeaseLive || all[0].UID != 0 {
+			t.Errorf("leases: %+v, %v", all, err)
+		}
+	}
+	live()
+	everything(t, s, sl, night(3)) // which gives back what is root's
+	live()
+	if found := roots(t, s); len(found) != 1 || filepath.Dir(found[0]) != "/"+leasesName {
+		t.Errorf("root's: %v", found)
+	}
+	if _, err := s.Release(os.Getpid(), ""); err != nil {
+		t.Error(err)
+	}
+	asNobody(t, func() {
+		if err := os.Chmod(dir, 0o755); err == nil {
+			t.Error("the service owns what is around its store")
+		}
+		if _, err := s.DropLink(t.Context(), filepath.Join(dir, "rocm")); err == nil || !strings.Contains(err.Error(), "you may not write") {
+			t.Errorf("a root's link is dropped by the service: %v", err)
+		}
+		if _, err := s.Verify(t.Context(), gens[:1], VerifyOptions{}); err != nil {
+			t.Error(err)
+		}
+		everything(t, s, sl, night(4))
+	})
+}
+
+// A record in the store of a service does not make root replace, or make, links
+// that nobody but the service asks for.
+func TestRootDoesNotBelieveTheLinksOfAnother(t *testing.T) {
+	s, sl := servicesStore(t)
+	path := filepath.Join(filepath.Dir(s.Root()), "python3")
+	if err := os.Symlink("python3.13", path); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, func() {
+		err := s.withLinks(t.Context(), func(b *linkBook) error {
+			return b.put(Link{Path: path, Slot: sl.Name(), By: LinkByVerb, Before: "python3.13", Pending: pendingTake})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := s.FinishLinks(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.Readlink(path); err != nil || text != "python3.13" {
+		t.Errorf("it leads to %s now, %v", text, err)
+	}
+	if links, err := s.Links(); err != nil || len(links) != 0 {
+		t.Errorf("%+v, %v", links, err)
+	}
+}
+
 // What an older program left as root's is given back.
 func TestWhatWasRootsIsGivenBack(t *testing.T) {
 	s, sl := servicesStore(t)
@@ -168,6 +249,18 @@ func TestAHostileOwnerGainsNothing(t *testing.T) {
 		"store.json": func(s *Store, sl *Slot, v string) error {
 			return replace(filepath.Join(s.Root(), rootName), link(filepath.Join(v, "store.json")))
 		},
+		"seals": func(s *Store, sl *Slot, v string) error {
+			return errors.Join(os.Mkdir(filepath.Join(v, sealsName), 0o755), replace(sl.path(sealsName), link(filepath.Join(v, sealsName))))
+		},
+		"leases": func(s *Store, sl *Slot, v string) error {
+			return replace(filepath.Join(s.Root(), leasesName), link(v))
+		},
+		"tarballs": func(s *Store, sl *Slot, v string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(v, "nightly/.dying-x"), 0o755), replace(s.TarballsDir(), link(v)))
+		},
+		"links": func(s *Store, sl *Slot, v string) error {
+			return errors.Join(replace(filepath.Join(s.Root(), linksLock), link(filepath.Join(v, "run.lock"))), replace(filepath.Join(s.Root(), linksName), link(filepath.Join(v, "state.json"))))
+		},
 		"hard links": func(s *Store, sl *Slot, v string) error {
 			hard := func(from string) func(string) error {
 				return func(path string) error { return os.Link(filepath.Join(v, from), path) }
@@ -190,8 +283,14 @@ func TestAHostileOwnerGainsNothing(t *testing.T) {
 			before := look(t, v)
 			// Errors are fine, and what one would expect; harm is not.
 			if lock, err := s.LockRun(t.Context(), "prune"); err == nil {
+				_, _ = s.PruneTarballs(t.Context(), nil)
 				_ = lock.Release()
 			}
+			_, _, _ = sl.Lease(t.Context(), "", os.Getpid())
+			_, _ = s.MakeLink(t.Context(), sl, LinkOptions{Path: filepath.Join(filepath.Dir(s.Root()), "rocm"), By: LinkByVerb})
+			_ = s.FinishLinks(t.Context())
+			gens, _ := s.VerifyTargets("", "")
+			_, _ = s.Verify(t.Context(), gens, VerifyOptions{})
 			_, _, _ = sl.Rollback(t.Context())
 			_, _ = sl.Prune(t.Context(), Keep{Last: 0})
 			_ = sl.Remove(t.Context(), night(1))
@@ -213,7 +312,7 @@ func TestAHostileOwnerGainsNothing(t *testing.T) {
 
 // Where root would download and unpack by way of a link, it does not begin.
 func TestARunOfRootFollowsNoLinks(t *testing.T) {
-	for _, name := range []string{"spool", "slots", "spool/nightly", "spool/nightly/a.tar.gz", "slots/nightly-gfx1151", "slots/nightly-gfx1151/generations"} {
+	for _, name := range []string{"spool", "slots", "spool/nightly", "spool/nightly/a.tar.gz", "slots/nightly-gfx1151", "slots/nightly-gfx1151/generations", "slots/nightly-gfx1151/seals", "tarballs", "tarballs/nightly", "leases"} {
 		s, _ := servicesStore(t)
 		path := filepath.Join(s.Root(), name)
 		if err := os.Symlink("x", filepath.Join(s.Root(), "slots/nightly-gfx1151", currentPrefix+"x")); err != nil { // of a run that was killed

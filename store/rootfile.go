@@ -22,10 +22,14 @@ var rootFormat = schema.Format{Name: rootName, Else: "choose another store with 
 // The formats of the other records. A step that is added raises the schema, and
 // needs a stored record of the schema before it in testdata.
 var (
-	stateFormat  = schema.Format{Name: stateName, Else: "move " + stateName + " away: it is made anew"}
-	checksFormat = schema.Format{Name: checksName}
-	ledgerFormat = schema.Format{Name: ledgerName}
-	runFormat    = schema.Format{Name: "run record"}
+	stateFormat   = schema.Format{Name: stateName, Else: "move " + stateName + " away: it is made anew"}
+	checksFormat  = schema.Format{Name: checksName}
+	ledgerFormat  = schema.Format{Name: ledgerName}
+	runFormat     = schema.Format{Name: "run record"}
+	linksFormat   = schema.Format{Name: linksName, Else: "move " + linksName + " away: what its links have replaced is forgotten then"}
+	tarballFormat = schema.Format{Name: tarballName, Else: "remove its directory"}
+	leaseFormat   = schema.Format{Name: "lease"}
+	sealFormat    = schema.Format{Name: "seal"}
 )
 
 // maxRootLen bounds store.json, in bytes.

@@ -91,16 +91,16 @@ func parseSeal(b []byte) (h sealHead, se *seal, err error) {
 	}
 	body, end := b[:len(b)-tail], b[len(b)-tail:]
 	line, rest, ok := bytes.Cut(body, []byte("\n"))
-	if err := json.Unmarshal(line, &h); !ok || err != nil {
-		return h, nil, fmt.Errorf("%w: its first line: %w", errSeal, err)
+	if line, err = sealFormat.Read(line); err == nil {
+		err = json.Unmarshal(line, &h)
 	}
-	if h.Schema > sealSchema {
-		return h, nil, fmt.Errorf("%w: schema %d: %w", errSeal, h.Schema, ErrNewer)
+	if !ok || err != nil {
+		return h, nil, fmt.Errorf("%w: its first line: %w", errSeal, err)
 	}
 	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:])+"\n" != string(end) {
 		return h, nil, fmt.Errorf("%w: its digest is wrong", errSeal)
 	}
-	if h.Schema < 1 || h.Entries < 0 || h.Entries != bytes.Count(rest, []byte("\n")) || h.Entries > maxListed {
+	if h.Entries < 0 || h.Entries != bytes.Count(rest, []byte("\n")) || h.Entries > maxListed {
 		return h, nil, fmt.Errorf("%w: it is not as long as it says", errSeal)
 	}
 	se = &seal{dir: h.Dir, stamps: make([]stamp, h.Entries)}
@@ -178,10 +178,10 @@ func (s *Store) writeSeal(g *Generation, se *seal) error {
 	if _, err := s.readSeal(g, se.dir); errors.Is(err, ErrNewer) {
 		return fmt.Errorf("write %s: %w", p, err)
 	}
-	if err := s.disk.mkdirAll(filepath.Dir(p)); err != nil {
+	if err := s.makeDir(filepath.Dir(p)); err != nil {
 		return err
 	}
-	if err := s.disk.writeFile(p, b); err != nil {
+	if err := s.asOwner(func() error { return s.disk.writeFile(p, b) }); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(g.Dir); errors.Is(err, fs.ErrNotExist) {

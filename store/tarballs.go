@@ -81,17 +81,12 @@ func TarballType() reflect.Type { return reflect.TypeFor[tarballRecord]() }
 // parseTarball decodes a tarball.json. An error that matches ErrNewer means
 // that the directory must be left alone; any other, that it is damaged.
 func parseTarball(b []byte) (*tarballRecord, error) {
-	var head struct {
-		Schema int `json:"schema"`
-	}
 	if len(b) > maxTarballLen {
 		return nil, fmt.Errorf("longer than %d bytes", maxTarballLen)
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	b, err := tarballFormat.Read(b)
+	if err != nil {
 		return nil, err
-	}
-	if head.Schema > tarballSchema {
-		return nil, fmt.Errorf("schema %d: %w (upgrade)", head.Schema, ErrNewer)
 	}
 	var r tarballRecord
 	if err := json.Unmarshal(b, &r); err != nil {

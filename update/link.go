@@ -114,6 +114,8 @@ func (r *run) keepLinks(ctx context.Context) []Linked {
 			continue
 		case err == nil && ls.State == store.LinkForeign:
 			err = fmt.Errorf("%s: %s is there now, which is not ours (rocm-nightly unlink %s forgets it)", l.Path, ls.What, l.Path)
+		case err == nil && !st.Believed():
+			err = fmt.Errorf("%s: it is gone, and the store is not root's (to make it anew: rocm-nightly link %s %s)", l.Path, l.Slot, l.Path)
 		case err == nil:
 			sl, ferr := st.FindSlot(l.Slot)
 			if err = ferr; err == nil {
