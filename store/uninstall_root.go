@@ -120,27 +120,29 @@ func (w *uninstaller) dropSpool(dir string) {
 	w.rmdir(filepath.Dir(dir), "")
 }
 
-// Names in ROOT that are ours, beside slots, spool and tarballs.
+// rootFiles are those in ROOT that are ours, beside the ledger; rootOwn are made
+// by every run, an uninstall's own too, and go last: what is interrupted is still
+// a store, of this form, and locked.
 var (
-	rootFiles = []string{linksName, linksName + ".broken", linksLock, "store.json", "version"}
-	rootDirs  = []string{"leases"}
+	rootFiles = []string{linksName, linksName + ".broken", linksLock, rootName + ".broken"}
+	rootOwn   = []string{rootName, runLock}
 )
 
 // root removes what is ours of ROOT once no slot is left, and ROOT itself if
-// nothing is left in it. run.lock goes last.
+// nothing is left in it.
 func (w *uninstaller) root() {
 	for _, e := range listDir(w.s.root) {
 		name, at := e.Name(), filepath.Join(w.s.root, e.Name())
 		switch {
 		case name == slotsName:
 			w.slotsDir(at)
-		case name == spoolDirName || name == "tarballs":
+		case name == spoolDirName || name == tarballsName:
 			w.downloadsDir(at, e)
-		case slices.Contains(rootDirs, name):
+		case name == leasesName:
 			w.removeTree(at)
 		case name == ledgerName && !w.o.Ledger:
 			w.left(at, "it is the record of what was ever verified (--ledger removes it)")
-		case name == runLock:
+		case slices.Contains(rootOwn, name) && e.Type().IsRegular():
 		case name == ledgerName || slices.Contains(rootFiles, name) || ourTemp(name):
 			w.removeFile(at, e)
 		default:
@@ -150,8 +152,14 @@ func (w *uninstaller) root() {
 	if w.o.DryRun {
 		return
 	}
-	if err := os.Remove(filepath.Join(w.s.root, runLock)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.left(filepath.Join(w.s.root, runLock), "%v", err)
+	for _, name := range rootOwn {
+		at := filepath.Join(w.s.root, name)
+		if fi, err := os.Lstat(at); err != nil || !fi.Mode().IsRegular() {
+			continue
+		}
+		if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.left(at, "%v", err)
+		}
 	}
 	if len(w.u.Left) > 0 {
 		return
@@ -167,7 +175,7 @@ func (w *uninstaller) root() {
 // before the name and a number behind it.
 func ourTemp(name string) bool {
 	bare := strings.TrimRight(name, "0123456789")
-	return len(bare) < len(name) && (bare == "."+linksName || bare == "."+ledgerName || bare == ".store.json")
+	return len(bare) < len(name) && (slices.Contains([]string{"." + linksName, "." + ledgerName, "." + rootName}, bare))
 }
 
 func (w *uninstaller) removeFile(at string, e fs.DirEntry) {

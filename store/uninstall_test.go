@@ -189,7 +189,7 @@ func TestInterruptedUninstallIsFinished(t *testing.T) {
 
 func TestUninstallIsRefused(t *testing.T) {
 	s, sl, _, path := full(t)
-	if err := ensureFile(filepath.Join(s.Root(), runLock)); err != nil {
+	if lock, err := s.LockRun(t.Context(), "update"); err != nil || lock.Release() != nil { // every run leaves run.lock and store.json
 		t.Fatal(err)
 	}
 	before, dir := contents(t, s.Root()), contents(t, filepath.Dir(path))
