@@ -111,9 +111,16 @@ func (s *Store) lockRun(ctx context.Context, what string) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if ok && inPlace(fl) {
 			writeHolder(path, s.holder(what))
 			return &Lock{s, fl}, nil
+		}
+		if ok {
+			// Its holder was an uninstall of everything, which took it along.
+			if fl, err = s.reopenLock(fl); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		h := readHolder(path)
 		if i == looks-1 || (h.PID != 0 && !h.gone()) {
@@ -143,7 +150,12 @@ func (l *Lock) Release() error {
 }
 
 func (l *Lock) release() error {
-	err := fault.Do("store.lock.release", func() error { return eraseHolder(l.flock.Path()) })
+	err := fault.Do("store.lock.release", func() error {
+		if !inPlace(l.flock) {
+			return nil // what has its name now may be another's
+		}
+		return eraseHolder(l.flock.Path())
+	})
 	return errors.Join(err, unlock(l.flock))
 }
 
@@ -228,11 +240,29 @@ func openLock(path string) *flock.Flock {
 const waitNotice = 2 * time.Second
 
 // waitLock takes the lock at path, which is created, as soon as it is free, and
-// leaves in it who holds it and for what. Who waits for long is told.
+// leaves in it who holds it and for what. Who waits for long is told. Where its
+// directory is taken away meanwhile the error matches fs.ErrNotExist.
 func (s *Store) waitLock(ctx context.Context, path, what string) (*flock.Flock, error) {
-	if err := ensureFile(path); err != nil {
-		return nil, lockHint(err)
+	for {
+		if err := ensureFile(path); err != nil {
+			return nil, lockHint(err)
+		}
+		fl, err := s.awaitLock(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if inPlace(fl) {
+			writeHolder(path, s.holder(what))
+			return fl, nil
+		}
+		if err := fl.Close(); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// awaitLock takes the lock on whatever has this path now.
+func (s *Store) awaitLock(ctx context.Context, path string) (*flock.Flock, error) {
 	fl := openLock(path)
 	notice, cancel := context.WithTimeout(ctx, waitNotice)
 	ok, err := tryLockContext(notice, fl)
@@ -250,7 +280,6 @@ func (s *Store) waitLock(ctx context.Context, path, what string) (*flock.Flock, 
 	if !ok {
 		return nil, fmt.Errorf("wait for %s: not locked", path)
 	}
-	writeHolder(path, s.holder(what))
 	return fl, nil
 }
 

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, linkForever(root))
 	case "uninstall":
 		fmt.Fprintln(os.Stderr, uninstallForever(root))
+	case "wipe":
+		fmt.Println("ready")
+		fmt.Fprintln(os.Stderr, wipeForever(root))
 	case "uses":
 		fmt.Fprintln(os.Stderr, printUses(root))
 	case "map":

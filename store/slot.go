@@ -167,6 +167,9 @@ func (sl *Slot) locked(ctx context.Context, do func() error) error {
 	return sl.store.asOwner(func() error {
 		path := sl.path(switchLock)
 		fl, err := sl.store.waitLock(ctx, path, "switch")
+		if errors.Is(err, fs.ErrNotExist) {
+			return &GenerationError{Slot: sl.Name()} // uninstalled meanwhile
+		}
 		if err != nil {
 			return sl.store.ownerHint(err)
 		}
