@@ -258,7 +258,9 @@ func (b *linkBook) unlink(path string) (Unlinked, error) {
 		}
 		u.Removed, u.Restored = true, l.Before
 	}
-	removeDirs(l.Made)
+	if u.Removed || s.Believed() {
+		removeDirs(l.Made)
+	}
 	if known == nil {
 		return u, nil
 	}

@@ -117,6 +117,17 @@ func (w *uninstaller) run(ctx context.Context) error {
 	if err := w.links(ctx); err != nil {
 		return err
 	}
+	if err := w.s.asOwner(func() error { return w.below(ctx) }); err != nil {
+		return err
+	}
+	if w.o.All && !w.o.DryRun {
+		w.rmroot()
+	}
+	return nil
+}
+
+// below removes what is in ROOT, with the rights of its owner.
+func (w *uninstaller) below(ctx context.Context) error {
 	downloads := w.downloads()
 	tarballs, err := w.tarballs()
 	if err != nil {
@@ -272,7 +283,7 @@ func (w *uninstaller) left(path, format string, args ...any) {
 // The caller holds run.lock. What cannot be removed is reported, and tried again.
 func (s *Store) FinishUninstall() error {
 	w := &uninstaller{s: s, u: &Uninstalled{}}
-	if err := w.finish(); err != nil {
+	if err := s.asOwner(w.finish); err != nil {
 		return fmt.Errorf("finish an uninstall: %w", err)
 	}
 	for _, l := range w.u.Left {

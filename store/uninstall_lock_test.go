@@ -31,6 +31,7 @@ func wipe(ctx context.Context, s *Store) (held bool, err error) {
 	w := &uninstaller{s: s, o: UninstallOptions{All: true, Ledger: true}, u: &Uninstalled{}}
 	err = errors.Join(f.Close(), os.Remove(mutex))
 	w.root()
+	w.rmroot()
 	if rerr := lock.Release(); !errors.Is(rerr, fs.ErrNotExist) {
 		err = errors.Join(err, rerr)
 	}

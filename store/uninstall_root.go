@@ -128,8 +128,7 @@ var (
 	rootOwn   = []string{rootName, runLock}
 )
 
-// root removes what is ours of ROOT once no slot is left, and ROOT itself if
-// nothing is left in it.
+// root removes what is ours of ROOT once no slot is left.
 func (w *uninstaller) root() {
 	for _, e := range listDir(w.s.root) {
 		name, at := e.Name(), filepath.Join(w.s.root, e.Name())
@@ -161,6 +160,10 @@ func (w *uninstaller) root() {
 			w.left(at, "%v", err)
 		}
 	}
+}
+
+// rmroot removes ROOT itself, if nothing is left in it.
+func (w *uninstaller) rmroot() {
 	if len(w.u.Left) > 0 {
 		return
 	}
