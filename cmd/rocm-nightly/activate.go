@@ -66,6 +66,9 @@ func (a *app) activate(ctx context.Context, args []string) error {
 		return err
 	}
 	a.code = out.Exit
+	if out.Changed {
+		a.ldconfigAfter(ctx, sl)
+	}
 	if a.json {
 		a.printJSON(activated{
 			switched: switched{Schema: 1, Slot: sl.Name(), From: out.From, To: out.To, Prefix: out.Prefix},

@@ -32,7 +32,8 @@ type app struct {
 	environ        func() []string
 	ignored        []os.Signal // those that were ignored when this program began
 	uid            int
-	machine        func() *doctor.System // what doctor looks at; nil is this machine
+	machine        func() *doctor.System       // what doctor looks at; nil is this machine
+	ldconfig       func(context.Context) error // rebuilds the loader's cache; nil is this machine's
 
 	configFile string
 	rootFlag   string

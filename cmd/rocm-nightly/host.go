@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
@@ -32,7 +34,7 @@ func (a *app) updateHost(cfg *config.Config) update.Host {
 		h.Kinds = nil
 	}
 	if cfg.Host.Etc == "" && a.uid == 0 {
-		h.LDConfig = runLDConfig
+		h.LDConfig = a.runLDConfig
 	}
 	return h
 }
@@ -82,7 +84,10 @@ func hostLinks(cfg *config.Config, a *app) []string {
 const ldconfigTime = time.Minute
 
 // runLDConfig rebuilds the loader's cache.
-func runLDConfig(ctx context.Context) error {
+func (a *app) runLDConfig(ctx context.Context) error {
+	if a.ldconfig != nil {
+		return a.ldconfig(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, ldconfigTime)
 	defer cancel()
 	var err error
@@ -109,7 +114,32 @@ func (a *app) ldconfigNow(ctx context.Context, cfg *config.Config) {
 	if cfg.Host.Etc != "" || a.uid != 0 {
 		return
 	}
-	if err := runLDConfig(ctx); err != nil {
+	if err := a.runLDConfig(ctx); err != nil {
 		a.log(a.stderr).Warn("ldconfig failed", "error", err)
 	}
 }
+
+// ldconfigAfter runs ldconfig after a switch of sl, if the loader's cache has its
+// libraries: their paths go through current, but the names are those of before.
+func (a *app) ldconfigAfter(ctx context.Context, sl *store.Slot) {
+	cfg, err := a.config()
+	if err != nil {
+		return
+	}
+	links, err := sl.Store().Links()
+	if err != nil {
+		a.log(a.stderr).Warn("it is not known whether the loader's cache has these libraries: run ldconfig if host.ldconfig is true", "error", err)
+		return
+	}
+	if !slices.ContainsFunc(links, func(l store.Link) bool { return l.Slot == sl.Name() && isLDConfig(l.File) }) {
+		return
+	}
+	if a.uid != 0 {
+		a.log(a.stderr).Warn("the loader's cache still has the libraries of before: sudo ldconfig", "install", sl.Name())
+		return
+	}
+	a.ldconfigNow(ctx, cfg)
+}
+
+// isLDConfig reports whether a file of a prefix is read by ldconfig.
+func isLDConfig(file string) bool { return strings.HasPrefix(file, "etc/ld.so.conf.d/") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -28,7 +29,7 @@ something newer is published. T is a target or slot; it may be left out where
 there is one slot.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.switchSlot(args, func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Rollback(cmd.Context()) })
+			return a.switchSlot(cmd.Context(), args, func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Rollback(cmd.Context()) })
 		},
 	}
 	a.jsonFlag(c)
@@ -44,7 +45,7 @@ rename, offline.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			want := args[len(args)-1]
-			return a.switchSlot(args[:len(args)-1], func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Use(cmd.Context(), want) })
+			return a.switchSlot(cmd.Context(), args[:len(args)-1], func(sl *store.Slot) (from, to *store.Generation, err error) { return sl.Use(cmd.Context(), want) })
 		},
 	}
 	a.jsonFlag(c)
@@ -52,7 +53,7 @@ rename, offline.`,
 }
 
 // switchSlot finds the slot, switches it and says so.
-func (a *app) switchSlot(args []string, do func(*store.Slot) (from, to *store.Generation, err error)) error {
+func (a *app) switchSlot(ctx context.Context, args []string, do func(*store.Slot) (from, to *store.Generation, err error)) error {
 	st, err := a.store()
 	if err != nil {
 		return err
@@ -75,6 +76,9 @@ func (a *app) switchSlot(args []string, do func(*store.Slot) (from, to *store.Ge
 	s := switched{Schema: 1, Slot: sl.Name(), To: to.Name, Prefix: to.Dir}
 	if from != nil {
 		s.From = from.Name
+	}
+	if s.From != s.To {
+		a.ldconfigAfter(ctx, sl)
 	}
 	if a.json {
 		a.printJSON(s)

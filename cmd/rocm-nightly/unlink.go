@@ -63,7 +63,7 @@ func (a *app) unlink(ctx context.Context, args []string) error {
 	if slices.ContainsFunc(hostLinks(cfg, a), func(p string) bool { return p == u.Path }) {
 		a.log(a.stderr).Warn("the config's host asks for this link: the next update makes it again")
 	}
-	if strings.HasPrefix(u.File, "etc/ld.so.conf.d/") && u.Removed {
+	if isLDConfig(u.File) && u.Removed {
 		a.ldconfigNow(ctx, cfg)
 	}
 	if a.json {
