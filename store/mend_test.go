@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -269,26 +268,39 @@ func TestMendDoesNotBelieveADamagedList(t *testing.T) {
 
 // What root mends in somebody's store is that user's.
 func TestMendKeepsTheOwner(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root has files of others")
-	}
+	asRoot(t)
 	s := open(t)
 	g, _ := twoAlike(t, s, treeToDamage())
-	const uid = 65534
-	err := filepath.WalkDir(s.root, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Lchown(p, uid, uid)) })
+	must(t, os.Chmod(filepath.Dir(s.root), 0o755)) // the way to it
+	err := filepath.WalkDir(s.root, func(p string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(p, service, service))
+	})
 	must(t, err)
-	must(t, os.RemoveAll(g.Dir+"/opt/rocm/bin"), os.Remove(g.Dir+"/opt/rocm/link"), os.Remove(g.Dir+"/opt/rocm/lib/liba.so"))
+	must(t, os.RemoveAll(g.Dir+"/opt/rocm/bin"), os.Remove(g.Dir+"/opt/rocm/link"), os.Remove(g.Dir+"/opt/rocm/lib/liba.so"),
+		os.RemoveAll(filepath.Dir(sealPath(g))))
 	if v, _ := mend(t, s, verify(t, s, g, VerifyOptions{})); !v.OK() {
 		t.Fatalf("%+v", brief(v))
 	}
-	var foreign []string
-	err = filepath.WalkDir(g.Dir, func(p string, e os.DirEntry, err error) error {
-		if fi, lerr := os.Lstat(p); lerr == nil && statOf(fi).Uid != uid {
-			foreign = append(foreign, p)
-		}
-		return err
-	})
-	if err != nil || len(foreign) > 0 {
-		t.Errorf("%q, %v", slices.Clip(foreign), err)
+	if found := roots(t, s); len(found) > 0 {
+		t.Errorf("root's: %q", found)
+	}
+}
+
+// A link that the owner of a store has laid leads no seal of root's out of it.
+func TestRootsSealStaysInTheStore(t *testing.T) {
+	s, sl := servicesStore(t)
+	gens, err := sl.Generations()
+	must(t, err)
+	g := gens[0]
+	victim := filepath.Join(filepath.Dir(s.root), "victim")
+	must(t, os.Mkdir(victim, 0o755), os.RemoveAll(filepath.Dir(sealPath(&g))), os.Symlink(victim, filepath.Dir(sealPath(&g))))
+	if err := s.writeSeal(&g, &seal{}); err == nil || len(entries(t, victim)) > 0 {
+		t.Errorf("%v: %q", err, entries(t, victim))
+	}
+	theirs := filepath.Join(victim, g.Name+sealSuffix)
+	must(t, os.WriteFile(theirs, []byte("precious"), 0o644))
+	sl.unseal(g.Name)
+	if b, err := os.ReadFile(theirs); err != nil || string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
 	}
 }

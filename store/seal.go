@@ -192,7 +192,7 @@ func (s *Store) writeSeal(g *Generation, se *seal) error {
 
 // dropSeal removes the seal of a generation that goes.
 func (s *Store) dropSeal(g *Generation) error {
-	err := os.Remove(sealPath(g))
+	err := s.asOwner(func() error { return os.Remove(sealPath(g)) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -207,6 +207,11 @@ func (sl *Slot) unseal(name string) {
 	if err := sl.store.dropSeal(&g); err != nil {
 		sl.store.event(EventDebris, sl.Name(), sealPath(&g), "could not be removed: %v", err)
 	}
+	_ = sl.store.asOwner(func() error { sl.sweepSeals(); return nil })
+}
+
+// sweepSeals removes the seals of generations that are gone, and halves of seals.
+func (sl *Slot) sweepSeals() {
 	entries, err := os.ReadDir(sl.path(sealsName))
 	if err != nil {
 		return
