@@ -31,7 +31,14 @@ type Download struct {
 // and stay where they are. Whatever ends it, what there is is a whole download
 // or a kept tarball. The caller holds run.lock.
 func (s *Store) KeepTarball(ctx context.Context, pin LedgerEntry, d Download, slot string) (*Tarball, error) {
-	t, err := s.keepTarball(ctx, pin, d, slot)
+	err := s.giveBackAll() // a download is whose process made it
+	var t *Tarball
+	if err == nil {
+		err = s.asOwner(func() (err error) {
+			t, err = s.keepTarball(ctx, pin, d, slot)
+			return err
+		})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keep the tarball %s: %w", pin.Name, lockHint(err))
 	}
@@ -138,11 +145,19 @@ func (t *Tarball) publish(root *os.Root) error {
 			return err
 		}
 	}
-	d, err := root.Open(".")
-	if err != nil {
-		return err
+	for name, mode := range map[string]fs.FileMode{".": dirMode, "state.json": fileMode} { // the second is the download's
+		f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(readable(f, mode), f.Close()); err != nil {
+			return err
+		}
 	}
-	return errors.Join(readable(d, dirMode), d.Close())
+	return nil
 }
 
 // readable gives f a mode, unless it has it: whose file it is not need not set it.
@@ -291,7 +306,7 @@ func (t *Tarball) record() *tarballRecord {
 func (s *Store) rewriteTarball(t *Tarball, rec *tarballRecord) error {
 	b, err := rec.encode()
 	if err == nil {
-		err = s.disk.writeFile(filepath.Join(t.Dir, tarballName), b)
+		err = s.asOwner(func() error { return s.disk.writeFile(filepath.Join(t.Dir, tarballName), b) })
 	}
 	if err != nil {
 		return fmt.Errorf("note who wants the tarball %s: %w", t.Name, lockHint(err))
@@ -304,17 +319,19 @@ func (s *Store) rewriteTarball(t *Tarball, rec *tarballRecord) error {
 // must be absent, without the parts that are named: those are fetched anew. Who
 // wants it is kept in mind. The caller holds run.lock.
 func (s *Store) ReopenTarball(t *Tarball, without []string, to string) error {
-	// The parts go first: a download with a damaged one would be believed.
-	err := t.dropParts(without)
-	if err == nil {
-		err = errors.Join(s.disk.syncDir(t.Dir), s.disk.mkdirAll(filepath.Dir(to)))
-	}
-	if err == nil {
-		err = renameNew(t.Dir, to)
-	}
-	if err == nil {
-		err = errors.Join(s.disk.syncDir(filepath.Dir(to)), s.disk.syncDir(filepath.Dir(t.Dir)))
-	}
+	err := s.asOwner(func() error {
+		// The parts go first: a download with a damaged one would be believed.
+		if err := t.dropParts(without); err != nil {
+			return err
+		}
+		if err := errors.Join(s.disk.syncDir(t.Dir), s.disk.mkdirAll(filepath.Dir(to))); err != nil {
+			return err
+		}
+		if err := renameNew(t.Dir, to); err != nil {
+			return err
+		}
+		return errors.Join(s.disk.syncDir(filepath.Dir(to)), s.disk.syncDir(filepath.Dir(t.Dir)))
+	})
 	if err != nil {
 		return fmt.Errorf("fetch parts of the kept tarball %s again: %w", t.Name, lockHint(err))
 	}
@@ -327,9 +344,14 @@ func (s *Store) ShelveTarball(t *Tarball, from string) error {
 	if wantedBefore(from, t.Digest) == nil {
 		return nil // it was not reopened, or was thrown away
 	}
-	err := renameNew(from, t.Dir)
+	err := s.giveBackAll()
 	if err == nil {
-		err = errors.Join(s.disk.syncDir(filepath.Dir(t.Dir)), s.disk.syncDir(filepath.Dir(from)))
+		err = s.asOwner(func() error {
+			if err := renameNew(from, t.Dir); err != nil {
+				return err
+			}
+			return errors.Join(s.disk.syncDir(filepath.Dir(t.Dir)), s.disk.syncDir(filepath.Dir(from)))
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("put back what is whole of the kept tarball %s: %w", t.Name, lockHint(err))

@@ -26,7 +26,7 @@ type PrunedTarballs struct {
 // The caller holds run.lock.
 func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedTarballs, error) {
 	var pruned PrunedTarballs
-	err := s.sweepTarballs()
+	err := s.asOwner(s.sweepTarballs)
 	all, bad, serr := s.scanTarballs("", "")
 	for _, b := range bad {
 		s.event(EventTarball, "", b.Dir, "%v", b)
@@ -83,17 +83,20 @@ func (s *Store) RemoveTarball(t *Tarball) error { return s.removeTarball(t) }
 
 // removeTarball takes it out of sight, durably, and then deletes it.
 func (s *Store) removeTarball(t *Tarball) error {
-	dying := filepath.Join(filepath.Dir(t.Dir), dyingPrefix+random())
-	err := moveAway(t.Dir, dying)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = s.disk.syncDir(filepath.Dir(t.Dir))
-	}
-	if err == nil {
-		err = removeTree(dying)
-	}
+	err := s.asOwner(func() error {
+		dying := filepath.Join(filepath.Dir(t.Dir), dyingPrefix+random())
+		err := moveAway(t.Dir, dying)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = s.disk.syncDir(filepath.Dir(t.Dir))
+		}
+		if err == nil {
+			err = removeTree(dying)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("remove the kept tarball %s: %w", t.Name, lockHint(err))
 	}
