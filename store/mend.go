@@ -29,6 +29,7 @@ type Mending struct {
 	temp    *os.File // the staging directory
 	next    int
 	owner   unix.Stat_t // of the generation
+	labels  *labeller   // nil: no SELinux
 
 	wanted map[[32]byte][]*item // what has no good copy yet, by digest
 	copies []waiting
@@ -85,9 +86,10 @@ func (s *Store) mend(ctx context.Context, v *Verification) (m *Mending, err erro
 	if m.staging, err = m.slot.Stage(ctx); err != nil {
 		return m, err
 	}
-	if m.temp, err = os.Open(m.staging.Dir()); err != nil {
+	if m.temp, err = os.OpenFile(m.staging.Dir(), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0); err != nil {
 		return m, err
 	}
+	m.labels, _ = m.slot.store.labeller() // without labels it is mended all the same, as it is installed
 	m.want()
 	return m, nil
 }
@@ -206,7 +208,28 @@ func (m *Mending) directory(dir *os.File, base string, e *item) error {
 		return err
 	}
 	defer f.Close()
+	if m.labels != nil {
+		_, _ = m.labels.set(fdPath(dir)+"/"+base, kindOf(e.path))
+	}
 	return errors.Join(m.own(f), chmod(f, e.mode), setTime(f, e.mtime))
+}
+
+// label gives a copy the SELinux type that the installed file had: what it inherits
+// from the staging directory is that of no program. Of several names of an inode the
+// highest kind counts, as when it was installed.
+func (m *Mending) label(name string, e *item) {
+	if m.labels == nil {
+		return
+	}
+	kind := kindOf(e.path)
+	if m.trusted() {
+		for i := range m.v.list.entries {
+			if twin := &m.v.list.entries[i]; twin.same == e.path {
+				kind = max(kind, kindOf(twin.path))
+			}
+		}
+	}
+	_, _ = m.labels.set(fdPath(m.temp)+"/"+name, kind) // as in an install, no error
 }
 
 // note says of an entry that it could not be mended.

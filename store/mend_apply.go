@@ -105,6 +105,7 @@ func (m *Mending) links(ctx context.Context) ([]waiting, error) {
 		if err != nil {
 			return nil, err
 		}
+		m.label(name, e)
 		made = append(made, waiting{e, name})
 	}
 	return made, nil

@@ -154,6 +154,7 @@ func (m *Mending) copy(ctx context.Context, src *os.File, e *item, st *unix.Stat
 	if isList(e.path) { // one of the lists, whose time nobody has on record
 		when = st.Mtim.Sec
 	}
+	m.label(name, e)
 	return name, errors.Join(m.own(out), chmod(out, e.mode), setTime(out, when))
 }
 

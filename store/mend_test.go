@@ -286,6 +286,23 @@ func TestMendKeepsTheOwner(t *testing.T) {
 	}
 }
 
+// What is mended has the SELinux type of an installed file, not that of the
+// directory in which it waited.
+func TestMendLabelsAsAnInstallDoes(t *testing.T) {
+	s := open(t)
+	withSELinux(t, s)
+	g, _ := twoAlike(t, s, treeToDamage())
+	must(t, os.RemoveAll(g.Dir+"/opt/rocm/bin"), os.Remove(g.Dir+"/opt/rocm/lib/liba.so"), os.Remove(g.Dir+"/opt/rocm/link"))
+	if v, _ := mend(t, s, verify(t, s, g, VerifyOptions{})); !v.OK() {
+		t.Fatalf("%+v", brief(v))
+	}
+	for name, want := range map[string]string{"bin": "bin_t", "bin/tool": "bin_t", "lib/liba.so": "lib_t", "link": "usr_t"} {
+		if got := typeOf(label(t, filepath.Join(g.Dir, "opt/rocm", name))); got != want {
+			t.Errorf("%s has %q, not %s", name, got, want)
+		}
+	}
+}
+
 // A link that the owner of a store has laid leads no seal of root's out of it.
 func TestRootsSealStaysInTheStore(t *testing.T) {
 	s, sl := servicesStore(t)

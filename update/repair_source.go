@@ -31,11 +31,11 @@ func (p *repair) sources(about *manifest.Manifest) []tarballSource {
 
 // kept opens the kept tarball.
 func (p *repair) kept(about *manifest.Manifest) (io.ReadCloser, error) {
-	kept, err := p.r.o.Store.KeptTarball(about.Channel, about.Name)
-	switch {
-	case err != nil:
+	kept, err := p.r.o.Store.KeptDigest(about.Channel, about.Name, release.Digest(about.Digest))
+	if err != nil {
 		return nil, err
-	case kept == nil || kept.Digest != release.Digest(about.Digest):
+	}
+	if kept == nil {
 		return nil, errNoTarball
 	}
 	return kept.Open()
