@@ -1,6 +1,7 @@
 package update
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,8 @@ type repair struct {
 	v     *store.Verification
 	res   *Repaired
 	tried bool // the tarball gave what it has
+
+	keptHere *store.Tarball // what kept has opened
 }
 
 func (p *repair) note(format string, args ...any) {
@@ -232,13 +235,18 @@ func (p *repair) take(ctx context.Context, m *store.Mending, gen *store.Generati
 		delete(p.r.pending, p.r.o.Store.SpoolDir(about.Channel, about.Name)) // nothing to be resumed
 	}
 	if err != nil {
-		return t.onDisk(err)
+		err = t.onDisk(err)
+		if from.check != nil && !errorsAs[*store.TarballError](err) {
+			err = cmp.Or(from.check(ctx), err)
+		}
+		return err
 	}
 	return m.FromPrefix(ctx, staging.Dir(), from.name)
 }
 
 // tarballSource is a place that may have the tarball of a generation.
 type tarballSource struct {
-	name string // for people
-	open func(context.Context, *task) (io.ReadCloser, error)
+	name  string // for people
+	open  func(context.Context, *task) (io.ReadCloser, error)
+	check func(context.Context) error // says where what was opened is damaged, if it is; nil: nobody knows
 }

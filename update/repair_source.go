@@ -21,11 +21,15 @@ var errNoTarball = errors.New("it is not there")
 // one is held to the digest of the manifest.
 func (p *repair) sources(about *manifest.Manifest) []tarballSource {
 	return []tarballSource{
-		{"the kept tarball", func(context.Context, *task) (io.ReadCloser, error) { return p.kept(about) }},
-		{"the download that is here", func(context.Context, *task) (io.ReadCloser, error) {
+		{
+			name:  "the kept tarball",
+			open:  func(context.Context, *task) (io.ReadCloser, error) { return p.kept(about) },
+			check: func(ctx context.Context) error { return p.keptHere.Check(ctx) },
+		},
+		{name: "the download that is here", open: func(context.Context, *task) (io.ReadCloser, error) {
 			return openParts(p.r.o.Store.SpoolDir(about.Channel, about.Name), about.Size)
 		}},
-		{"AMD's index", func(ctx context.Context, t *task) (io.ReadCloser, error) { return p.published(ctx, t, about) }},
+		{name: "AMD's index", open: func(ctx context.Context, t *task) (io.ReadCloser, error) { return p.published(ctx, t, about) }},
 	}
 }
 
@@ -38,6 +42,7 @@ func (p *repair) kept(about *manifest.Manifest) (io.ReadCloser, error) {
 	if kept == nil {
 		return nil, errNoTarball
 	}
+	p.keptHere = kept
 	return kept.Open()
 }
 
