@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // PrunedTarballs is what PruneTarballs has removed.
@@ -20,9 +22,10 @@ type PrunedTarballs struct {
 }
 
 // PruneTarballs removes the kept tarballs that no slot wants any more. keep says
-// how many each slot wants, by its name: those that it installed last. What a
-// slot that is not in keep wants stays, and so does what nobody was ever noted
-// to want. What interrupted runs have left goes too, also with a keep of nil.
+// how many each slot wants, by its name: those that it installed last, and, if it
+// wants any, those of its active generation and of the one that is held, which a
+// rollback may have made older than all. What a slot that is not in keep wants
+// stays, and so does what nobody was ever noted to want. What interrupted runs have left goes too, also with a keep of nil.
 // The caller holds run.lock.
 func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedTarballs, error) {
 	var pruned PrunedTarballs
@@ -32,7 +35,7 @@ func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedT
 		s.event(EventTarball, "", b.Dir, "%v", b)
 	}
 	err = errors.Join(err, serr)
-	drop := surplus(all, keep)
+	drop := surplus(all, keep, s.tarballsInUse)
 	for i := range all {
 		t, slots := &all[i], drop[all[i].Dir]
 		if len(slots) == 0 {
@@ -59,8 +62,9 @@ func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedT
 	return pruned, err
 }
 
-// surplus tells, by directory, which slots do not want a tarball any more.
-func surplus(all []Tarball, keep map[string]int) map[string][]string {
+// surplus tells, by directory, which slots do not want a tarball any more; used
+// are the digests of those that a slot needs however old they are.
+func surplus(all []Tarball, keep map[string]int, used func(slot string) (map[release.Digest]bool, error)) map[string][]string {
 	drop := map[string][]string{}
 	for slot, n := range keep {
 		var mine []*Tarball
@@ -70,11 +74,50 @@ func surplus(all []Tarball, keep map[string]int) map[string][]string {
 			}
 		}
 		slices.SortStableFunc(mine, func(a, b *Tarball) int { return b.wants[slot].Compare(a.wants[slot]) })
-		for _, t := range mine[min(len(mine), max(0, n)):] {
-			drop[t.Dir] = append(drop[t.Dir], slot)
+		mine = mine[min(len(mine), max(0, n)):]
+		if len(mine) == 0 {
+			continue
+		}
+		inUse, err := used(slot)
+		if err != nil {
+			continue // what it has is not known: it keeps all
+		}
+		for _, t := range mine {
+			if n < 1 || !inUse[t.Digest] {
+				drop[t.Dir] = append(drop[t.Dir], slot)
+			}
 		}
 	}
 	return drop
+}
+
+// tarballsInUse are the digests of the tarballs of which the active generation of a
+// slot was made, and the one that is held. A slot that is not here has none.
+func (s *Store) tarballsInUse(slot string) (map[release.Digest]bool, error) {
+	channel, target, _ := strings.Cut(slot, "-")
+	sl := s.Slot(channel, target)
+	gens, err := sl.Generations()
+	if sl.err != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	hold, err := sl.Held()
+	if err != nil {
+		return nil, err
+	}
+	digests := map[release.Digest]bool{}
+	for i := range gens {
+		g := &gens[i]
+		if !g.Active && (hold == nil || hold.Generation != g.Name) {
+			continue
+		}
+		if m, err := g.Manifest(); err == nil {
+			digests[release.Digest(m.Digest)] = true
+		}
+	}
+	return digests, nil
 }
 
 // RemoveTarball removes a kept tarball, whoever wants it. The caller holds
