@@ -238,8 +238,7 @@ func (f *full) fillsUp(t *testing.T) {
 			o.Event = func(e Event) {
 				if e.Stage == stage && !done {
 					done = true
-					usedBytes, usedInodes := f.fs.Used()
-					f.fs.Limit(usedBytes+blocks*4096, usedInodes+inodes)
+					f.fs.Leave(blocks*4096, inodes)
 				}
 			}
 		})
@@ -277,8 +276,7 @@ func (f *full) sharing(t *testing.T) {
 			o.Event = func(e Event) {
 				if e.Stage == "reuse" && !done {
 					done = true
-					bytes, inodes := f.fs.Used()
-					f.fs.Limit(bytes+room[0]*4096, inodes+room[1])
+					f.fs.Leave(room[0]*4096, room[1])
 				}
 			}
 		})

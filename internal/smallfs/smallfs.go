@@ -90,6 +90,23 @@ func limits(size, inodes int64) string {
 // included; 0 is any number. It cannot be less than is used.
 func (f *FS) Limit(size, inodes int64) { f.remount(0, limits(size, inodes)) }
 
+// Leave leaves room for so many bytes and inodes more than are used, also while
+// others are writing: then what is used may outgrow the limit before it is set.
+func (f *FS) Leave(size, inodes int64) {
+	f.t.Helper()
+	var err error
+	for range 100 {
+		usedBytes, usedInodes := f.Used()
+		err = unix.Mount("smallfs", f.Dir, "tmpfs", unix.MS_REMOUNT, limits(usedBytes+size, usedInodes+inodes))
+		if !errors.Is(err, unix.EINVAL) {
+			break
+		}
+	}
+	if err != nil {
+		f.t.Errorf("leave %d bytes and %d inodes in %s: %v", size, inodes, f.Dir, err)
+	}
+}
+
 // ReadOnly makes the file system read-only, or writable again.
 func (f *FS) ReadOnly(yes bool) {
 	flags := uintptr(0)
