@@ -25,7 +25,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "it lives:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := made.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
 }
 
 // dyingRun is a run that gets SIGKILL when it says that it has come to a stage.

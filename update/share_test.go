@@ -9,21 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
-	"github.com/rocm-nightly/rocm-nightly/internal/demo"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 )
 
 // publishFamily publishes a night of a family.
 func (w *world) publishFamily(version, family string) string {
 	w.t.Helper()
-	path, err := demo.Night(context.Background(), w.amd, demo.NightOptions{Version: version, Family: family, Date: time.Now().AddDate(0, 0, -1)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return path
+	return publishNight(w.t, w.amd, version, family, 1)
 }
 
 // twins runs for two targets that gfx103X-all serves, and counts the requests

@@ -78,11 +78,7 @@ func newWorld(t *testing.T) *world {
 // publish adds a night that is so many days old.
 func (w *world) publish(version string, daysAgo int) string {
 	w.t.Helper()
-	path, err := demo.Night(context.Background(), w.amd, demo.NightOptions{Version: version, Date: time.Now().AddDate(0, 0, -daysAgo)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return path
+	return publishNight(w.t, w.amd, version, "", daysAgo)
 }
 
 // run runs the pipeline and returns what became of the one install.
