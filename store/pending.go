@@ -27,8 +27,8 @@ func (st *State) KnownGood() string { return st.Proven }
 
 // Pending returns the newest generation that was staged and waits for its
 // activation: newer than the active one (than nothing, if nothing is active),
-// not refused, and not left by Rollback or Use. It is nil if there is none. It
-// takes no lock.
+// not refused, not left by Rollback or Use, and not one that a run has replaced
+// since. It is nil if there is none. It takes no lock.
 func (sl *Slot) Pending() (*Generation, error) {
 	if sl.err != nil {
 		return nil, sl.err
@@ -60,7 +60,7 @@ func (sl *Slot) pending(v *view) string {
 	}
 	for _, name := range have {
 		version, _ := versionOf(name)
-		if name == v.current || best != "" && !newer(name, best) || sl.wasRefused(v, name) || v.state.skips(version) {
+		if name == v.current || best != "" && !newer(name, best) || v.state.replaced(name) || sl.wasRefused(v, name) || v.state.skips(version) {
 			continue
 		}
 		best = name
@@ -69,6 +69,18 @@ func (sl *Slot) pending(v *view) string {
 		return ""
 	}
 	return best
+}
+
+// WhyUpdate is the reason in the history of what a run has activated by itself.
+const WhyUpdate = "update"
+
+// replaced reports whether a generation was active, and a run has put the active
+// one in its place although this one was newer: other options or another policy
+// were asked for, and it does not wait for anything.
+func (st *State) replaced(name string) bool {
+	n := len(st.History)
+	return n > 0 && st.History[n-1].Why == WhyUpdate &&
+		slices.ContainsFunc(st.History[:n-1], func(a Activation) bool { return a.Generation == name && !a.Gone })
 }
 
 // Try is Activate for a generation whose health is still to be checked after

@@ -50,7 +50,12 @@ func TestPending(t *testing.T) {
 			return err
 		}, night(3)},
 		"what was left, after unhold": {func(sl *Slot) error { return errors.Join(second(sl.Rollback(ctx)), sl.Unhold(ctx)) }, night(2)},
-		"nothing is active":           {func(sl *Slot) error { return os.Remove(sl.CurrentPath()) }, night(2)},
+		"what a run has replaced":     {func(sl *Slot) error { return sl.Activate(ctx, night(1), WhyUpdate) }, ""},
+		"newer than what a run has replaced": {func(sl *Slot) error {
+			commit(t, sl, night(3), "c")
+			return sl.Activate(ctx, night(1), WhyUpdate)
+		}, night(3)},
+		"nothing is active": {func(sl *Slot) error { return os.Remove(sl.CurrentPath()) }, night(2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sl := open(t).Slot("nightly", "gfx1151")

@@ -34,7 +34,7 @@ func (t *task) activate(ctx context.Context, name string, rec *Record) error {
 			return err
 		}
 	}
-	err := t.toCurrent(ctx, name, rec, made, "update", false)
+	err := t.toCurrent(ctx, name, rec, made, store.WhyUpdate, false)
 	if !made && (err != nil || len(rec.Health) > 0) {
 		t.writeRecord(rec, err)
 	}
