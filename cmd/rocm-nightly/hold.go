@@ -54,7 +54,7 @@ slot; it may be left out where there is one slot.`,
 			return a.holdSlot(args, func(sl *store.Slot) error { return sl.Hold(cmd.Context(), end, reason) })
 		},
 	}
-	c.Flags().StringVar(&until, "until", "", "end by itself at this `date`: 2026-12-01 (as the day begins here), 2026-12-01T12:00:00Z, or after 14d, 36h; without it, at unhold")
+	c.Flags().StringVar(&until, "until", "", "end by itself at this `date`: 2026-12-01 (as the day begins here), 2026-12-01T12:00 (here), 2026-12-01T12:00:00Z, or after 14d, 36h; without it, at unhold")
 	c.Flags().StringVar(&reason, "reason", "", "a `text` for those who wonder")
 	a.jsonFlag(c)
 	return c
@@ -122,6 +122,9 @@ func (a *app) holdSlot(args []string, do func(*store.Slot) error) error {
 // daysRE is a number of days or weeks, which Go's durations do not have.
 var daysRE = regexp.MustCompile(`^([0-9]{1,6})([dw])$`)
 
+// localForms are of days and moments in the time zone that is here.
+var localForms = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.DateTime}
+
 // lastYear bounds dates: RFC 3339, in which they are written down, has four digits.
 const lastYear = 9999
 
@@ -155,8 +158,10 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil {
 		return now.Add(d), nil
 	}
-	if at, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		return at, nil
+	for _, local := range localForms {
+		if at, err := time.ParseInLocation(local, text, now.Location()); err == nil {
+			return at, nil
+		}
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
