@@ -356,3 +356,39 @@ func TestAnOmissionThatCannotBeIsRemembered(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// Whoever mends the script that the health command runs has changed something.
+func TestAMendedHealthCommandTriesAgain(t *testing.T) {
+	for _, shell := range []bool{false, true} {
+		w := newWorld(t)
+		script := filepath.Join(t.TempDir(), "check")
+		says := func(code string) {
+			t.Helper()
+			if err := os.WriteFile(script, []byte("#!/bin/sh\nexit "+code+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		with := func(o *Options) {
+			o.Health = Health{Command: []string{script}, Sandbox: SandboxOff}
+			if shell {
+				o.Health.Command = []string{"/bin/sh", script}
+			}
+		}
+		w.publish("10.2.0a20260929", 1)
+		says("7")
+		if out := w.run(with); out.Exit != ExitRefused || w.active() != "" {
+			t.Fatalf("%+v", out)
+		}
+		before := w.bodies.Load()
+		if err := os.Chtimes(script, time.Now(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if out := w.run(with); !errors.Is(out.Err, errHealthBefore) || w.bodies.Load() != before {
+			t.Errorf("%d downloads, %+v", w.bodies.Load()-before, out)
+		}
+		says("0")
+		if out := w.run(with); out.Exit != ExitOK || w.active() != "10.2.0a20260929" {
+			t.Errorf("%+v", out)
+		}
+	}
+}

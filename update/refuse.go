@@ -72,14 +72,16 @@ func (t *task) verdictKey(kind string) string {
 func (t *task) smokeKey(mode string) string { return t.verdictKey(kindSmoke + " " + mode) }
 
 // healthKey names a failure of the health command: by what the generation was
-// made of, which has the digest of the tarball in it, and by the settings.
+// made of, which has the digest of the tarball in it, by the settings, and by the
+// files that they name.
 func (t *task) healthKey(recipe string) string {
 	h := t.r.o.Health
 	text, err := json.Marshal(struct {
 		Command []string
 		Timeout time.Duration
 		Sandbox string
-	}{h.Command, h.timeout(), h.Sandbox})
+		Files   []string
+	}{h.Command, h.timeout(), h.Sandbox, t.r.commandFiles()})
 	if err != nil { // of strings, which cannot be
 		text = fmt.Append(nil, h)
 	}

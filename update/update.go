@@ -284,6 +284,7 @@ type run struct {
 	kept     map[string]bool // directories of the tarballs that this run has downloaded and kept
 	keeps    map[string]int  // how many tarballs stay, by slot
 
+	command []string          // what commandFiles has found; nil: it was not asked yet
 	planned map[string]string // of a dry run: the install that would download a URL
 	unread  []IndexError
 }
