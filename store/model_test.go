@@ -98,13 +98,27 @@ func (m *model) use(version string) (to string) {
 func (m *model) prune(keep int) {
 	previous := m.previous()
 	old := slices.Clone(m.gens[:max(0, len(m.gens)-keep)])
-	newest := m.gens[len(m.gens)-1]
-	waits := m.active == "" || !slices.Contains(m.history, newest) && m.newer(newest, m.active) && !m.skip(versionIn(newest))
+	waits := m.waits()
 	for _, g := range old {
-		if g != m.active && g != previous && !(waits && g == newest) {
+		if g != m.active && g != previous && g != waits {
 			m.drop(g)
 		}
 	}
+}
+
+// waits is what the next run would activate; where nothing is active the newest
+// stays in any case.
+func (m *model) waits() string {
+	best := m.active
+	for _, g := range m.gens {
+		if !m.skip(versionIn(g)) && (best == "" || m.newer(g, best)) {
+			best = g
+		}
+	}
+	if best == "" {
+		return m.gens[len(m.gens)-1]
+	}
+	return best
 }
 
 // newer orders the names of this test, whose revisions have one digit.

@@ -40,15 +40,15 @@ const (
 	KeptPrevious = "previous"   // the way back: the one that was active before
 	KeptGood     = "known good" // what an automatic rollback goes to
 	KeptHeld     = "held"
-	KeptWaiting  = "waiting" // the newest, which is to be activated yet
+	KeptWaiting  = "waiting" // what is to be activated next (Pending)
 	KeptInUse    = "in use"
 	KeptUnseen   = "unseen" // perhaps in use: by processes that this user may not look into
 )
 
 // Prune removes the generations that are not to stay. The active one, the one
-// that was active before it, a held one, the newest that waits to be activated
-// and those in use (InUse) stay in any case; so do those whose use cannot be
-// seen, for a run that can see it. What dead runs and processes left is removed
+// that was active before it, the known good one, a held one, the one that waits
+// to be activated (Pending) and those in use (InUse) stay in any case; so do those
+// whose use cannot be seen, for a run that can see it. What dead runs and processes left is removed
 // too. It waits for switch.lock alone; whoever calls it while a run is at work
 // disturbs that.
 func (sl *Slot) Prune(ctx context.Context, keep Keep) (Pruned, error) {

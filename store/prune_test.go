@@ -175,16 +175,23 @@ func TestPruneSeesWhoComesLate(t *testing.T) {
 	}
 }
 
+// TestPruneKeepsWhatWaits: of what was staged beside night 4, Prune keeps what
+// Pending chooses, and nothing else.
 func TestPruneKeepsWhatWaits(t *testing.T) {
+	left := func(names ...string) []string { return append([]string{night(2), night(3)}, names...) }
 	for name, c := range map[string]struct {
 		do   func(context.Context, *Slot) error
-		want bool
+		want []string
 	}{
-		"newest":           {func(context.Context, *Slot) error { return nil }, true},
-		"refused":          {func(ctx context.Context, sl *Slot) error { return sl.Refuse(ctx, night(4), "it failed") }, false},
-		"something newer":  {func(ctx context.Context, sl *Slot) error { return installOne(ctx, sl, night(5)) }, false},
-		"was active":       {func(ctx context.Context, sl *Slot) error { return wasActive(ctx, sl) }, false},
-		"active is higher": {func(ctx context.Context, sl *Slot) error { return commitOnly(ctx, sl, "10.1.0a20260101") }, false},
+		"newest":          {func(context.Context, *Slot) error { return nil }, left(night(4))},
+		"refused":         {func(ctx context.Context, sl *Slot) error { return sl.Refuse(ctx, night(4), "it failed") }, left()},
+		"newer is active": {func(ctx context.Context, sl *Slot) error { return installOne(ctx, sl, night(5)) }, []string{night(3), night(5)}},
+		"newer is staged": {func(ctx context.Context, sl *Slot) error { return commitOnly(ctx, sl, night(5)) }, left(night(5))},
+		"newer is refused": {func(ctx context.Context, sl *Slot) error {
+			return errors.Join(commitOnly(ctx, sl, night(5)), sl.Refuse(ctx, night(5), "it failed"))
+		}, left(night(4))},
+		"was active":      {wasActive, left()},
+		"older is staged": {func(ctx context.Context, sl *Slot) error { return commitOnly(ctx, sl, "10.1.0a20260101") }, left(night(4))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sl := open(t).Slot("nightly", "gfx1151")
@@ -196,10 +203,7 @@ func TestPruneKeepsWhatWaits(t *testing.T) {
 			if _, err := sl.Prune(t.Context(), Keep{}); err != nil {
 				t.Fatal(err)
 			}
-			_, err := os.Stat(sl.path(generationsName, night(4)))
-			if got := err == nil; got != c.want {
-				t.Errorf("it is there: %v; left %q", got, names(t, sl))
-			}
+			equal(t, "left", names(t, sl), c.want)
 		})
 	}
 }

@@ -243,6 +243,8 @@ func keptText(k store.Kept) string {
 		return "it is the way back"
 	case store.KeptHeld:
 		return "it is held"
+	case store.KeptGood:
+		return "it is the last known good one"
 	case store.KeptWaiting:
 		return "it waits to be activated"
 	case store.KeptInUse:
