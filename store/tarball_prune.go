@@ -25,8 +25,8 @@ type PrunedTarballs struct {
 // how many each slot wants, by its name: those that it installed last, and, if it
 // wants any, those of its active generation and of the one that is held, which a
 // rollback may have made older than all. What a slot that is not in keep wants
-// stays, and so does what nobody was ever noted to want. What interrupted runs have left goes too, also with a keep of nil.
-// The caller holds run.lock.
+// stays, and so does what nobody was ever noted to want. What interrupted runs have
+// left goes too, also with a keep of nil. The caller holds run.lock.
 func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedTarballs, error) {
 	var pruned PrunedTarballs
 	err := s.asOwner(s.sweepTarballs)
@@ -60,6 +60,22 @@ func (s *Store) PruneTarballs(ctx context.Context, keep map[string]int) (PrunedT
 		err = fmt.Errorf("prune kept tarballs: %w", err)
 	}
 	return pruned, err
+}
+
+// PlanPruneTarballs says what PruneTarballs would remove, and changes nothing.
+func (s *Store) PlanPruneTarballs(keep map[string]int) (PrunedTarballs, error) {
+	var plan PrunedTarballs
+	all, _, err := s.scanTarballs("", "")
+	if err != nil {
+		return plan, fmt.Errorf("plan to prune kept tarballs: %w", err)
+	}
+	drop := surplus(all, keep, s.tarballsInUse)
+	for _, t := range all {
+		if n := len(drop[t.Dir]); n > 0 && n == len(t.wants) {
+			plan.Removed, plan.Bytes = append(plan.Removed, t), plan.Bytes+t.Size
+		}
+	}
+	return plan, nil
 }
 
 // surplus tells, by directory, which slots do not want a tarball any more; used

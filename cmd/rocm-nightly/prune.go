@@ -31,8 +31,8 @@ func (a *app) pruneCmd() *cobra.Command {
 the last, too old, or too much for the disk, the oldest first. The active one, the
 one before it, a held one, one that waits to be activated and those that a process
 uses or has leased stay in any case; docs/prune.md has the rules. What interrupted
-runs have left goes too, and downloads that have served. T is a target or slot;
-without it all are pruned. While an update is at work it is refused at once.`,
+runs have left goes too, kept tarballs beyond keep_tarballs, and downloads that have
+served. T is a target or slot; without it all are pruned. While an update is at work it is refused at once.`,
 		Example: "  rocm-nightly prune --dry-run\n  rocm-nightly prune gfx1151 --last 2\n  rocm-nightly prune --bytes 60GiB",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,11 +53,12 @@ without it all are pruned. While an update is at work it is refused at once.`,
 
 // pruneReport is the JSON form of prune.
 type pruneReport struct {
-	Schema int           `json:"schema"`
-	DryRun bool          `json:"dry_run"`
-	Slots  []prunedSlot  `json:"slots"`
-	Spools update.Spools `json:"spools"` // downloads that have served
-	Freed  int64         `json:"freed"`  // bytes on the disk, of all together; 0 in a dry run
+	Schema   int           `json:"schema"`
+	DryRun   bool          `json:"dry_run"`
+	Slots    []prunedSlot  `json:"slots"`
+	Tarballs update.Spools `json:"tarballs"` // kept ones, beyond keep_tarballs
+	Spools   update.Spools `json:"spools"`   // downloads that have served
+	Freed    int64         `json:"freed"`    // bytes on the disk, of all together; 0 in a dry run
 }
 
 type prunedSlot struct {
@@ -91,8 +92,11 @@ func (a *app) prune(cmd *cobra.Command, args []string, o pruneOptions) error {
 			}
 		}()
 	}
-	rep := pruneReport{Schema: 1, DryRun: o.dryRun, Slots: []prunedSlot{}, Spools: update.Spools{Names: []string{}}}
 	var failed error
+	rep := pruneReport{Schema: 1, DryRun: o.dryRun, Slots: []prunedSlot{}, Spools: update.Spools{Names: []string{}}}
+	if rep.Tarballs, err = pruneTarballs(ctx, st, cfg, slots, o.dryRun); err != nil {
+		failed = err
+	}
 	for _, sl := range slots {
 		keep, err := o.keep(cmd, keepOf(cfg, sl))
 		if err != nil {
@@ -112,6 +116,9 @@ func (a *app) prune(cmd *cobra.Command, args []string, o pruneOptions) error {
 		if !o.dryRun {
 			rep.Freed += spools.Bytes
 		}
+	}
+	if !o.dryRun {
+		rep.Freed += rep.Tarballs.Bytes
 	}
 	if failed != nil {
 		a.code = update.ExitFailed
@@ -162,22 +169,31 @@ func orEmpty(p store.Pruned) store.Pruned {
 	return p
 }
 
-// keepOf is what the config says of a slot: its install's, else that of auto,
-// else the top level's.
+// keepOf is what the config says of a slot: its install's, else the top level's.
 func keepOf(cfg *config.Config, sl *store.Slot) config.Keep {
-	keep := cfg.Keep
-	for _, in := range cfg.Installs {
+	if in := configured(cfg, sl); in != nil {
+		return cfg.KeepOf(*in)
+	}
+	return cfg.Keep
+}
+
+// configured is the install that the config has for a slot: the one of its
+// target, else that of auto, else nil.
+func configured(cfg *config.Config, sl *store.Slot) *config.Install {
+	var auto *config.Install
+	for i := range cfg.Installs {
+		in := &cfg.Installs[i]
 		if in.Channel != sl.Channel() {
 			continue
 		}
 		if name, ok := cfg.GFX.Canonical(in.Target); ok && name == sl.Target() {
-			return cfg.KeepOf(in)
+			return in
 		}
 		if in.Target == gfx.Auto {
-			keep = cfg.KeepOf(in)
+			auto = in
 		}
 	}
-	return keep
+	return auto
 }
 
 // keep is what the flags say, else the config.
@@ -223,11 +239,14 @@ func (a *app) printPruned(rep pruneReport) {
 		}
 		done = done || len(s.Removed) > 0 || s.Debris > 0
 	}
+	for _, name := range rep.Tarballs.Names {
+		fmt.Fprintf(a.stdout, "%s the kept tarball %s\n", removed, printable(name))
+	}
 	for _, name := range rep.Spools.Names {
 		fmt.Fprintf(a.stdout, "%s the download of %s\n", removed, printable(name))
 	}
 	switch {
-	case !done && len(rep.Spools.Names) == 0:
+	case !done && len(rep.Spools.Names)+len(rep.Tarballs.Names) == 0:
 		fmt.Fprintln(a.stdout, "nothing to remove")
 	case freed != "":
 		fmt.Fprintln(a.stdout, freed)
