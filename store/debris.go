@@ -15,8 +15,12 @@ import (
 // directories to names that are deleted by whoever comes by, and returns all
 // such names. The caller holds switch.lock. A live staging is told by the lock
 // that its process holds, wherever and since whichever boot it runs; where locks
-// end at one host, by what the lock says of its holder besides.
+// end at one host, by what the lock says of its holder besides. What nobody has
+// decided to delete is put back.
 func (sl *Slot) condemn() (dying []string, err error) {
+	if err := sl.healParted(); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(sl.path())
 	if err = errors.Join(err, fault.Point("store.debris.found")); err != nil {
 		return nil, err

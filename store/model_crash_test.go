@@ -100,7 +100,9 @@ func (c *crashing) operations() map[string]func(*rapid.T) {
 				if err := c.sl.Hold(t.Context(), time.Time{}, "a reason"); err != nil {
 					t.Fatal(err)
 				}
-				c.holds = c.m.active
+				if c.holds == "" { // else it goes on
+					c.holds = c.m.active
+				}
 			}
 		},
 		"unhold": func(t *rapid.T) {
@@ -118,9 +120,9 @@ func (c *crashing) operations() map[string]func(*rapid.T) {
 			name := rapid.SampledFrom(c.m.gens).Draw(t, "generation")
 			_, revision := versionOf(name)
 			err := c.sl.Remove(t.Context(), fmt.Sprintf("%s-r%d", versionIn(name), revision))
-			if name == c.m.active || name == c.holds {
+			if name == c.m.active || name == c.holds || len(c.m.gens) == 1 {
 				if err == nil {
-					t.Fatalf("%s was removed: %s is active, %s is held", name, c.m.active, c.holds)
+					t.Fatalf("%s was removed of %q: %s is active, %s is held", name, c.m.gens, c.m.active, c.holds)
 				}
 				return
 			}
@@ -138,6 +140,7 @@ func (c *crashing) crash(t *rapid.T) {
 	do := rapid.SampledFrom(slices.Sorted(maps.Keys(operations))).Draw(t, "operation")
 	p := &snapshooter{from: c.sl.store.root, to: fmt.Sprintf("%s/%d", c.root, c.n+1), at: rapid.IntRange(1, 16).Draw(t, "instant")}
 	before := *c.m
+	before.gens = slices.Clone(c.m.gens) // drop works in place
 	c.sl.store.disk = p.around(realDisk())
 	operations[do](t)
 	c.sl.store.disk = realDisk()

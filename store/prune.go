@@ -60,6 +60,9 @@ func (sl *Slot) Prune(ctx context.Context, keep Keep) (Pruned, error) {
 }
 
 func (sl *Slot) prune(ctx context.Context, keep Keep) (Pruned, error) {
+	if err := sl.heal(ctx); err != nil {
+		return Pruned{}, err
+	}
 	plan, err := sl.plan(ctx, keep, "")
 	if err != nil {
 		return Pruned{}, err

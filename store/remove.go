@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/fault"
@@ -73,6 +72,9 @@ func (sl *Slot) RemoveWith(ctx context.Context, version string, o RemoveOptions)
 }
 
 func (sl *Slot) removeOne(ctx context.Context, version string, o RemoveOptions) (Pruned, error) {
+	if err := sl.heal(ctx); err != nil {
+		return Pruned{}, err
+	}
 	g, err := sl.Generation(version)
 	if err != nil {
 		return Pruned{}, err
@@ -91,6 +93,8 @@ func (sl *Slot) removeOne(ctx context.Context, version string, o RemoveOptions) 
 	})
 	if err == nil && len(p.Kept) > 0 {
 		err = &UsedError{p.Kept[0].Generation, p.Kept[0].Uses}
+	} else if err == nil && len(p.Removed) == 0 {
+		err = errors.New("another process was at it, and it is there still (try again)")
 	}
 	return p, err
 }
@@ -113,34 +117,32 @@ type removal struct {
 	choose func(*view) ([]string, []Kept, error) // under the lock: what goes, and what stays
 	names  []string                              // what choose may let go
 	force  bool                                  // also what is in use
+
+	late func() // called when that is out of sight and nothing is decided; nil: nothing
 }
 
 // remove, where the slot exists, takes generations out of sight under
 // switch.lock, makes that durable, and only then deletes: a half-deleted tree
 // is never seen under a generation's name, not even after a power cut.
 //
-// Who uses what is looked at before, for that may take a second; and once more
-// under the lock when the names are gone: who has begun to use one in between, or
-// to lease it, is seen by then, and gets it back; or sees for himself that the
-// name is gone.
+// Who uses what is looked at before, and once more when the names are gone: who
+// has begun to use one in between, or to lease it, is seen by then, and gets it
+// back; or sees for himself that the name is gone. Neither look holds the lock, for
+// which a rollback would wait. Who dies before all is decided leaves word in the
+// names (partedPrefix), and the next run puts back.
 func (sl *Slot) remove(ctx context.Context, r *removal) (p Pruned, err error) {
 	if ok, err := sl.exists(); err != nil || !ok {
 		return p, err
 	}
-	var watch *lookout
-	var uses map[string]Uses
-	if !r.force && len(r.names) > 0 {
-		if watch, err = sl.store.lookout(ctx, sl.named(r.names)); err == nil {
-			uses, err = watch.look(ctx)
-		}
-		if err != nil {
-			return p, fmt.Errorf("find what is in use: %w", err)
-		}
+	watch, uses, err := sl.watch(ctx, r)
+	if err != nil {
+		return p, fmt.Errorf("find what is in use: %w", err)
 	}
 	if err := sl.store.makeLeases(); err != nil {
 		sl.store.event(EventDebris, sl.Name(), filepath.Join(sl.store.root, leasesName), "could not be made: %v", err)
 	}
 	var dying []string
+	var gone []moved
 	err = sl.locked(ctx, func() error {
 		v, err := sl.look()
 		if err != nil {
@@ -158,25 +160,15 @@ func (sl *Slot) remove(ctx context.Context, r *removal) (p Pruned, err error) {
 		if watch != nil {
 			names, p.Kept = sl.free(names, p.Kept, uses)
 		}
-		gone, err := sl.bare(ctx, &p, watch, names)
-		for _, to := range gone {
-			sl.unseal(to.name)
-			dying = append(dying, to.dir)
-			p.Removed = append(p.Removed, to.name)
+		gone, err = sl.part(names)
+		if watch != nil && len(gone) > 0 {
+			return err // to be decided
 		}
-		v.state.Installed = slices.DeleteFunc(v.state.Installed, func(i Install) bool {
-			return slices.Contains(p.Removed, i.Generation)
-		})
-		disk := sl.store.disk
-		err = errors.Join(err, fault.Point("store.prune.sync"), disk.syncDir(sl.path(generationsName)), disk.syncDir(sl.path()))
-		if e := sl.save(v); e != nil {
-			// Perhaps the disk is full: then this is what makes room. The
-			// record is brought up to date by whoever writes it next.
-			sl.unsaved(e)
-		}
-		sl.dropProvenance()
-		return err
+		return errors.Join(err, sl.condemnParted(&p, gone, &dying))
 	})
+	if watch != nil && len(gone) > 0 {
+		err = errors.Join(err, sl.decide(ctx, r, &p, watch, gone, &dying))
+	}
 	if err != nil {
 		return p, err
 	}
@@ -185,40 +177,17 @@ func (sl *Slot) remove(ctx context.Context, r *removal) (p Pruned, err error) {
 	return p, err
 }
 
-// moved is a generation that was taken out of sight.
-type moved struct{ name, dir string }
-
-// bare takes away the names of the generations that nobody uses.
-func (sl *Slot) bare(ctx context.Context, p *Pruned, watch *lookout, names []string) (gone []moved, err error) {
-	for _, name := range names {
-		to := sl.path(dyingPrefix + random())
-		if err = fault.Point("store.prune.away"); err != nil {
-			break
-		}
-		if err = moveAway(sl.path(generationsName, name), to); err != nil {
-			break
-		}
-		gone = append(gone, moved{name, to})
+// watch looks who uses what may go; nil where that does not matter.
+func (sl *Slot) watch(ctx context.Context, r *removal) (*lookout, map[string]Uses, error) {
+	if r.force || len(r.names) == 0 {
+		return nil, nil, nil
 	}
-	if watch == nil || len(gone) == 0 {
-		return gone, err
+	l, err := sl.store.lookout(ctx, sl.named(r.names))
+	if err != nil {
+		return nil, nil, err
 	}
-	uses, lerr := watch.again(ctx, gone)
-	var stay []moved
-	for _, m := range gone {
-		u := uses[sl.path(generationsName, m.name)]
-		if lerr == nil && u.Free() {
-			stay = append(stay, m)
-			continue
-		}
-		if e := renameNew(m.dir, sl.path(generationsName, m.name)); e != nil {
-			return stay, errors.Join(err, lerr, fmt.Errorf("put %s back: %w", m.name, e))
-		}
-		if lerr == nil {
-			_, p.Kept = sl.free([]string{m.name}, p.Kept, uses)
-		}
-	}
-	return stay, errors.Join(err, lerr)
+	uses, err := l.look(ctx)
+	return l, uses, err
 }
 
 // delete removes trees, and counts the bytes that this frees.
@@ -233,28 +202,4 @@ func (sl *Slot) delete(ctx context.Context, dying []string) (freed int64, err er
 		}
 	}
 	return freed, err
-}
-
-// again looks once more, now that the generations have other names.
-func (l *lookout) again(ctx context.Context, gone []moved) (map[string]Uses, error) {
-	for _, x := range l.indexes {
-		for i, g := range x.gens {
-			for _, m := range gone {
-				if m.name == g.Name {
-					x.moved(i, m.dir)
-				}
-			}
-		}
-	}
-	return l.glance(ctx)
-}
-
-// moved tells that generation i is in another directory of the same file system.
-func (x *index) moved(i int, to string) {
-	for _, h := range x.homes {
-		if h.where[i] != "" { // SLOT/generations/NAME
-			h.where[i] = filepath.Join(filepath.Dir(filepath.Dir(h.where[i])), filepath.Base(to))
-		}
-	}
-	x.dirs[i] = realPath(to)
 }
