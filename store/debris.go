@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -51,7 +52,29 @@ func (sl *Slot) condemn() (dying []string, err error) {
 			}
 		}
 	}
-	return dying, sl.sweepRuns()
+	// A verify that is about to name its seal makes it once more.
+	return dying, errors.Join(sl.sweepRuns(), sweepHalves(sl.path(sealsName), "."))
+}
+
+// sweepHalves removes files of dir whose names begin with a prefix: those of a
+// rename that did not happen. The caller holds the lock under which they are made.
+func sweepHalves(dir, prefix string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // condemnStaging renames dir unless its owner is alive, and removes its lock

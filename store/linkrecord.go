@@ -186,6 +186,9 @@ func (s *Store) withLinks(ctx context.Context, do func(*linkBook) error) error {
 	}
 	b := &linkBook{store: s}
 	b.links, err = s.readLinks()
+	if err == nil {
+		err = sweepHalves(s.root, "."+linksName)
+	}
 	if errors.Is(err, errDamaged) {
 		s.event(EventState, "", filepath.Join(s.root, linksName), "%v: kept as %s.broken; %d links of it could be read", err, linksName, len(b.links))
 		b.damaged, err = true, nil

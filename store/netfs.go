@@ -186,7 +186,7 @@ func (s *Store) checkLocks() error {
 func testLock(path string) error {
 	second := openLock(path)
 	defer second.Close()
-	ok, err := second.TryLock()
+	ok, err := tryLock(second)
 	if err != nil {
 		return lockHint(err)
 	}

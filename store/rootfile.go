@@ -60,6 +60,9 @@ func (s *Store) checkRoot() (marked bool, err error) {
 // run may be about to make room.
 func (s *Store) mark() error {
 	marked, err := s.checkRoot()
+	if err == nil {
+		err = sweepHalves(s.root, "."+rootName)
+	}
 	if err != nil || marked {
 		return err
 	}

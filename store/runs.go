@@ -149,21 +149,4 @@ func (sl *Slot) trimRuns() error {
 }
 
 // sweepRuns removes halves of records. The caller holds switch.lock.
-func (sl *Slot) sweepRuns() error {
-	entries, err := os.ReadDir(sl.path(runsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		if err := os.Remove(sl.path(runsName, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
+func (sl *Slot) sweepRuns() error { return sweepHalves(sl.path(runsName), ".") }

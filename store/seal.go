@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -181,7 +180,12 @@ func (s *Store) writeSeal(g *Generation, se *seal) error {
 	if err := s.makeDir(filepath.Dir(p)); err != nil {
 		return err
 	}
-	if err := s.asOwner(func() error { return s.disk.writeFile(p, b) }); err != nil {
+	write := func() error { return s.disk.writeFile(p, b) }
+	err = s.asOwner(write)
+	if errors.Is(err, fs.ErrNotExist) { // a run that began meanwhile took half of it for a dead one's
+		err = s.asOwner(write)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(g.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -218,10 +222,6 @@ func (sl *Slot) sweepSeals() {
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), sealSuffix)
-		if fi, err := e.Info(); err == nil && strings.HasPrefix(name, ".") && sl.store.now().Sub(fi.ModTime()) > 24*time.Hour {
-			_ = os.Remove(sl.path(sealsName, e.Name())) // half of one, of a run that died
-			continue
-		}
 		if _, err := os.Lstat(sl.path(generationsName, name)); ok && checkName("generation", name) == nil && errors.Is(err, fs.ErrNotExist) {
 			_ = os.Remove(sl.path(sealsName, e.Name())) // the next one tries again
 		}

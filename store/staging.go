@@ -198,7 +198,7 @@ func (st *Staging) commit(version string) (*Generation, error) {
 			st.slot.store.event(EventState, st.slot.Name(), sealPath(&g), "could not be written: %v", err)
 		}
 	}
-	if err := st.end(); err != nil {
+	if err := fault.Do("store.commit.end", st.end); err != nil {
 		st.slot.store.event(EventDebris, st.slot.Name(), st.dir+lockSuffix, "%v", err)
 	}
 	return &g, nil

@@ -112,7 +112,7 @@ func (w *uninstaller) dropSpool(dir string) {
 		return
 	}
 	defer f.Close() // opened for reading
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := uninterrupted(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }); err != nil {
 		w.left(dir, "another process downloads into it")
 		return
 	}

@@ -97,8 +97,8 @@ func (a *axe) look(t *testing.T, at string) {
 
 // kept are the names that may be in the store when nothing is under way.
 var kept = []string{
-	"ledger.jsonl", "run.lock", "slots", "spool", "spool/nightly", axeSlot,
-	axeSlot + "/checks.json", axeSlot + "/current", axeSlot + "/generations", axeSlot + "/runs", axeSlot + "/state.json", axeSlot + "/switch.lock",
+	"cache", "leases", "ledger.jsonl", "links.json", "links.lock", "run.lock", "slots", "spool", "spool/nightly", "store.json", "tarballs", "tarballs/nightly", axeSlot,
+	axeSlot + "/checks.json", axeSlot + "/current", axeSlot + "/generations", axeSlot + "/runs", axeSlot + "/seals", axeSlot + "/state.json", axeSlot + "/switch.lock",
 }
 
 // debris lists what is in the store, and beside its link, that a finished run
@@ -110,20 +110,11 @@ func (a *axe) debris(t *testing.T) (found []string) {
 		if err = errors.Join(err, rerr); err != nil || rel == "." || slices.Contains(kept, rel) {
 			return err
 		}
-		switch filepath.Dir(rel) {
-		case axeSlot + "/generations":
-			return fs.SkipDir // look sees to them
-		case axeSlot + "/runs":
-			if !strings.HasPrefix(e.Name(), ".") {
-				return nil
-			}
-		case "cache", ".":
-			if rel == "cache" || filepath.Dir(rel) == "cache" && !strings.HasPrefix(e.Name(), ".") {
-				return nil
-			}
-		}
-		if e.Name() != "slots" {
+		if !a.belongs(rel) {
 			found = append(found, rel)
+		}
+		if filepath.Dir(rel) == axeSlot+"/generations" {
+			return fs.SkipDir // look sees to them
 		}
 		return nil
 	})
@@ -135,11 +126,34 @@ func (a *axe) debris(t *testing.T) (found []string) {
 		t.Fatal(err)
 	}
 	for _, e := range beside {
-		if e.Name() != "rocm" {
+		if e.Name() != "rocm" && e.Name() != "link" { // the config's, and the one that fights and kills are about
 			found = append(found, "opt/"+e.Name())
 		}
 	}
 	return found
+}
+
+// belongs reports whether a name is of something that is kept: a record of a run,
+// what is said of a generation that is there, a kept tarball.
+func (a *axe) belongs(rel string) bool {
+	dir, name := filepath.Split(rel)
+	if strings.HasPrefix(name, ".") {
+		return false // half of something
+	}
+	of := func(suffix string) bool {
+		gen, ok := strings.CutSuffix(name, suffix)
+		_, err := os.Lstat(a.slot("generations", gen))
+		return ok && err == nil
+	}
+	switch filepath.Clean(dir) {
+	case axeSlot + "/generations", "cache", "tarballs/nightly":
+		return true
+	case axeSlot + "/seals":
+		return of(".seal")
+	case axeSlot + "/runs":
+		return !strings.HasSuffix(name, ".intoto.json") || of(".intoto.json")
+	}
+	return strings.HasPrefix(dir, "tarballs/nightly/") && (name == "tarball.json" || len(strings.Trim(name, "0123456789")) == 0)
 }
 
 // end is what a run ends in: what does not depend on when it was, nor on how

@@ -70,7 +70,8 @@ func (a *axe) plant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{".staging-DEAD.lock", ".state.json123", ".checks.json123", "runs/." + axeNight(2) + ".json123"} {
+	for _, name := range []string{".staging-DEAD.lock", ".state.json123", ".checks.json123", "runs/." + axeNight(2) + ".json123",
+		"seals/." + axeNight(1) + ".seal123", "../../.store.json123", "../../.links.json123"} {
 		if err := os.WriteFile(a.slot(name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
