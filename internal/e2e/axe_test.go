@@ -38,6 +38,7 @@ type axe struct {
 	disk   string // that the store and its link are on; dir, if not said
 	root   string
 	config string
+	health string       // the config's
 	sent   atomic.Int64 // bytes of tarballs
 	gate   atomic.Pointer[gate]
 }
@@ -68,7 +69,7 @@ func newAxe(t *testing.T, nights int) *axe {
 // newAxeOn has the store and its link on a disk of their own.
 func newAxeOn(t *testing.T, nights int, dir, disk string) *axe {
 	t.Helper()
-	a := &axe{dir: dir, disk: disk, root: filepath.Join(disk, "root")}
+	a := &axe{dir: dir, disk: disk, root: filepath.Join(disk, "root"), health: `{smoke: "off"}`}
 	a.amd, a.config = filepath.Join(dir, "amd"), filepath.Join(dir, "config.yaml")
 	for _, dir := range []string{a.amd, filepath.Join(disk, "opt"), filepath.Join(dir, "home")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -143,7 +144,7 @@ func (a *axe) publish(t *testing.T, n int) {
 func (a *axe) configure(t *testing.T, more string) {
 	t.Helper()
 	text := fmt.Sprintf("root: %s\nchannels: {nightly: {indexes: [{url: %q}]}}\ninstalls: [{target: gfx1151, link: %s}]\npolicy: {settle: 0s, stale_after: 0s}\n"+
-		"download: {retries: 1, connections: %d}\nhealth: {smoke: \"off\"}\nkeep: {last: 2}\n%s", a.root, a.url, filepath.Join(a.disk, "opt/rocm"), axeConns, more)
+		"download: {retries: 1, connections: %d}\nhealth: %s\nkeep: {last: 2}\n%s", a.root, a.url, filepath.Join(a.disk, "opt/rocm"), axeConns, a.health, more)
 	if err := os.WriteFile(a.config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
