@@ -26,6 +26,18 @@ type file struct {
 // decode parses one data file. whole says that it stands for itself; a file
 // that is laid over another may leave out everything.
 func decode(name string, src []byte, whole bool) (*file, error) {
+	f, err := parse(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if problems := check(f.data, whole); len(problems) > 0 {
+		return nil, f.broken(f.describe(problems))
+	}
+	return f, nil
+}
+
+// parse is decode without the check of what the file says.
+func parse(name string, src []byte) (*file, error) {
 	f := &file{name: name, data: &Data{}}
 	if line := tooDeep(src); line > 0 {
 		return nil, f.broken(fmt.Sprintf("[%d:1] too long a line, or nested too deeply", line))
@@ -48,9 +60,6 @@ func decode(name string, src []byte, whole bool) (*file, error) {
 		if err := f.fill(); err != nil {
 			return nil, err
 		}
-	}
-	if problems := check(f.data, whole); len(problems) > 0 {
-		return nil, f.broken(f.describe(problems))
 	}
 	return f, nil
 }

@@ -195,6 +195,9 @@ type Host struct {
 // Default returns what an empty file means, by the data that is built in.
 func Default() *Config { return defaultOf(amd.Builtin()) }
 
+// defaultListen is where the page of the status would be.
+const defaultListen = "127.0.0.1:7151"
+
 // defaultOf returns what an empty file means where d is known of AMD.
 func defaultOf(d *amd.Data) *Config {
 	return &Config{
@@ -217,7 +220,7 @@ func defaultOf(d *amd.Data) *Config {
 		Schedule: "CRON_TZ=UTC 30 6 * * *",
 		Bump:     []Bump{},
 		Trust:    []Trust{},
-		Serve:    Serve{Listen: "127.0.0.1:7151"},
+		Serve:    Serve{Listen: defaultListen},
 		Notify:   []string{},
 	}
 }

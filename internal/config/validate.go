@@ -411,5 +411,5 @@ func credentials(s string) bool {
 func (c *Config) later(v *validator) {
 	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
 	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
-	v.check(c.Serve.Listen == Default().Serve.Listen, "serve.listen", "the status page is not part of this version")
+	v.check(c.Serve.Listen == defaultListen, "serve.listen", "the status page is not part of this version")
 }

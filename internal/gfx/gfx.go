@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 )
@@ -25,12 +26,13 @@ var (
 // amd.Data, which must not change afterwards.
 type Table struct {
 	data     *amd.Data
+	indexed  sync.Once // products is made when it is first asked
 	products productIndex
 }
 
 // New makes a table of what is known.
 func New(d *amd.Data) *Table {
-	return &Table{data: d, products: newProductIndex(d.Products)}
+	return &Table{data: d}
 }
 
 // Canonical returns the target or slug that a request names, without asking
@@ -43,6 +45,9 @@ func (t *Table) Canonical(asked string) (name string, ok bool) {
 	lower := strings.ToLower(strings.TrimSpace(asked))
 	if lower == Multiarch || lower == "multi-arch" {
 		return Multiarch, true
+	}
+	if lower == Auto {
+		return "", false // and no product's name: most configs ask this at every start
 	}
 	if m := featureRE.FindStringSubmatch(lower); m != nil {
 		lower = m[1] // as the tools print it: gfx90a:sramecc+:xnack-
@@ -57,6 +62,7 @@ func (t *Table) Canonical(asked string) (name string, ok bool) {
 	if m := slugRE.FindStringSubmatch(lower); m != nil && (m[2] != "" || m[3] != "") {
 		return m[1] + strings.ToUpper(m[2]) + m[3], true
 	}
+	t.indexed.Do(func() { t.products = newProductIndex(t.data.Products) })
 	return t.products.find(asked)
 }
 
