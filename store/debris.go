@@ -52,8 +52,7 @@ func (sl *Slot) condemn() (dying []string, err error) {
 			}
 		}
 	}
-	// A verify that is about to name its seal makes it once more.
-	return dying, errors.Join(sl.sweepRuns(), sweepHalves(sl.path(sealsName), "."))
+	return dying, errors.Join(sl.sweepRuns(), sl.sweepSeals())
 }
 
 // sweepHalves removes files of dir whose names begin with a prefix: those of a

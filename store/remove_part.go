@@ -82,7 +82,6 @@ func (sl *Slot) condemnParted(p *Pruned, gone []moved, dying *[]string) error {
 			err = errors.Join(err, e)
 			continue
 		}
-		sl.unseal(m.name)
 		*dying = append(*dying, to)
 		p.Removed = append(p.Removed, m.name)
 	}
@@ -98,6 +97,9 @@ func (sl *Slot) condemnParted(p *Pruned, gone []moved, dying *[]string) error {
 		sl.unsaved(e)
 	}
 	sl.dropProvenance()
+	if e := sl.sweepSeals(); e != nil {
+		sl.store.event(EventDebris, sl.Name(), sl.path(sealsName), "seals of what was removed are left: %v", e)
+	}
 	return err
 }
 

@@ -203,29 +203,28 @@ func (s *Store) dropSeal(g *Generation) error {
 	return err
 }
 
-// unseal removes the seal of a generation of the slot before it goes, and those of
-// generations that are gone. One that stays is in nobody's way: a namesake has
-// another directory.
-func (sl *Slot) unseal(name string) {
-	g := sl.generation(name, &State{})
-	if err := sl.store.dropSeal(&g); err != nil {
-		sl.store.event(EventDebris, sl.Name(), sealPath(&g), "could not be removed: %v", err)
-	}
-	_ = sl.store.asOwner(func() error { sl.sweepSeals(); return nil })
-}
-
 // sweepSeals removes the seals of generations that are gone, and halves of seals.
-func (sl *Slot) sweepSeals() {
-	entries, err := os.ReadDir(sl.path(sealsName))
-	if err != nil {
-		return
+// One that stays is in nobody's way: a namesake has another directory. The caller
+// holds switch.lock. A verify that is about to name its seal makes it once more.
+func (sl *Slot) sweepSeals() error {
+	dir := sl.path(sealsName)
+	if err := sweepHalves(dir, "."); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), sealSuffix)
-		if _, err := os.Lstat(sl.path(generationsName, name)); ok && checkName("generation", name) == nil && errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(sl.path(sealsName, e.Name())) // the next one tries again
+		if !ok || checkName("generation", name) != nil {
+			continue
+		}
+		if _, lerr := os.Lstat(sl.path(generationsName, name)); errors.Is(lerr, fs.ErrNotExist) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
+	return err
 }
 
 // reseal brings the seal up to date with what was found.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,13 +92,19 @@ func TestVerifyWithoutASealComparesTheLists(t *testing.T) {
 	}
 }
 
-// What a kill left of a seal that was being written goes.
+// What a kill left of a seal that was being written goes, and so does the seal of a
+// generation that is gone: a kill came before it.
 func TestHalvesOfSealsGo(t *testing.T) {
 	s := open(t)
 	g, other := twoAlike(t, s, treeToDamage())
 	half := filepath.Join(filepath.Dir(sealPath(g)), "."+filepath.Base(sealPath(g))+"123")
-	must(t, os.WriteFile(half, nil, 0o600))
-	must(t, s.Slot("nightly", "gfx1151").Remove(t.Context(), g.Name))
+	sl, stale := s.Slot("nightly", "gfx1151"), filepath.Join(filepath.Dir(half), "10.1.0.seal")
+	must(t, os.WriteFile(half, nil, 0o600), os.WriteFile(stale, nil, 0o644))
+	if _, err := sl.Prune(t.Context(), Keep{Last: 9}); err != nil { // which removes nothing
+		t.Fatal(err)
+	}
+	equal(t, "pruned", entries(t, filepath.Dir(half)), slices.Sorted(slices.Values([]string{filepath.Base(sealPath(g)), filepath.Base(sealPath(other))})))
+	must(t, sl.Remove(t.Context(), g.Name))
 	equal(t, "left", entries(t, filepath.Dir(half)), []string{filepath.Base(sealPath(other))})
 }
 

@@ -153,7 +153,7 @@ func (a *axe) belongs(rel string) bool {
 	case axeSlot + "/runs":
 		return !strings.HasSuffix(name, ".intoto.json") || of(".intoto.json")
 	}
-	return strings.HasPrefix(dir, "tarballs/nightly/") && (name == "tarball.json" || len(strings.Trim(name, "0123456789")) == 0)
+	return strings.HasPrefix(dir, "tarballs/nightly/") && (name == "tarball.json" || name == "state.json" || len(strings.Trim(name, "0123456789")) == 0)
 }
 
 // end is what a run ends in: what does not depend on when it was, nor on how

@@ -65,7 +65,7 @@ func (p *powerless) cutDuring(t *testing.T) {
 		after /= 4
 	}
 	at := s.name + " " + night + " cut after " + after.String()
-	cmd := p.command(t.Context(), nil, s.args(night)...)
+	cmd := p.command(t.Context(), nil, p.line(s.words, night)...)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -100,6 +100,7 @@ func (p *powerless) cutDuring(t *testing.T) {
 func (p *powerless) mend(t *testing.T, at string) {
 	t.Helper()
 	night := axeNight(p.rng.IntN(crashNights))
+	p.do(t, nil, "unhold").want(t, 0, "", "")
 	r := p.do(t, nil, "update", "--no-bump", "--version", night)
 	p.look(t, at+", mended")
 	if r.code != 0 || p.active() != night {
