@@ -24,10 +24,11 @@ func KeepTarball(ctx context.Context, o Options, sl *store.Slot, name string, di
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	r := newRun(o)
+	r.rebuildTarballs(ctx)
 	if kept, err = o.Store.KeptDigest(sl.Channel(), name, digest); err != nil {
 		return nil, err
 	}
-	r := newRun(o)
 	pin := r.ledgerPin(sl.Channel(), name, digest)
 	var damaged *store.TarballError
 	if kept != nil {

@@ -260,6 +260,16 @@ func (t *task) wantKept() {
 	}
 }
 
+// rebuildTarballs makes tarballs usable again whose records were lost.
+func (r *run) rebuildTarballs(ctx context.Context) {
+	if r.o.DryRun {
+		return
+	}
+	if err := r.o.Store.RebuildTarballs(ctx); err != nil {
+		r.o.Log.Warn("what tarballs are kept is not known", "error", err)
+	}
+}
+
 // pruneTarballs removes the tarballs that no install wants to keep any more.
 func (r *run) pruneTarballs(ctx context.Context) {
 	if r.o.DryRun {

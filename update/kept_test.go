@@ -98,6 +98,25 @@ func TestTheLastTarballsAreKept(t *testing.T) {
 
 // What AMD has deleted is installed again of what is kept: by its name, when its
 // generation is gone, and by another recipe.
+// A record that was lost is made anew by the next run, of the parts and the ledger,
+// and the install wants its tarball as before.
+func TestALostRecordIsMadeAnewByTheNextRun(t *testing.T) {
+	w := keeping(t, 1)
+	w.publish("10.2.0a20260928", 2)
+	out, _ := w.must()
+	if err := os.Remove(filepath.Join(out.Kept, "tarball.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, n := w.must(); n != 0 || !slices.Equal(w.kept(), []string{"10.2.0a20260928"}) {
+		t.Errorf("kept: %v, with %d requests", w.kept(), n)
+	}
+	w.publish("10.2.0a20260929", 1)
+	w.must()
+	if got := w.kept(); !slices.Equal(got, []string{"10.2.0a20260929"}) {
+		t.Errorf("kept: %v", got)
+	}
+}
+
 // After a rollback the tarball of what is active is not the one that goes, however
 // old it is; nor is that of what is held.
 func TestTheTarballOfWhatIsActiveStays(t *testing.T) {

@@ -47,6 +47,7 @@ func Repair(ctx context.Context, o Options, gens []store.Generation, vo store.Ve
 	}
 	r := newRun(o)
 	defer r.dropSpools()
+	r.rebuildTarballs(ctx)
 	var repairs []*Repaired
 	for i, v := range all {
 		if v.Gone || v.OK() {

@@ -172,6 +172,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r := newRun(o)
 	defer r.dropSpools()
 	r.finish()
+	r.rebuildTarballs(ctx)
 	rep := &Report{Schema: Schema, DryRun: o.DryRun, Installs: []*Outcome{}}
 	for _, in := range installs {
 		out := r.install(ctx, in)
