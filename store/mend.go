@@ -28,7 +28,7 @@ type Mending struct {
 	staging *Staging
 	temp    *os.File // the staging directory
 	next    int
-	owner   unix.Stat_t // of the generation
+	owner   unix.Stat_t // of the directory of the generations
 	labels  *labeller   // nil: no SELinux
 
 	wanted map[[32]byte][]*item // what has no good copy yet, by digest
@@ -80,7 +80,7 @@ func (s *Store) mend(ctx context.Context, v *Verification) (m *Mending, err erro
 	if m.at, err = os.OpenFile(v.Prefix, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0); err != nil {
 		return m, err
 	}
-	if err := unix.Fstat(int(m.at.Fd()), &m.owner); err != nil {
+	if err := unix.Fstatat(int(m.at.Fd()), "..", &m.owner, 0); err != nil {
 		return m, err
 	}
 	if m.staging, err = m.slot.Stage(ctx); err != nil {
@@ -108,7 +108,7 @@ func (m *Mending) Close() error {
 }
 
 // trusted reports whether files.jsonl is what it was: what it lists may be mended.
-func (m *Mending) trusted() bool { return m.v.list != nil && m.v.lists[1].found.bad&^flawMode == 0 }
+func (m *Mending) trusted() bool { return m.v.list != nil && m.v.lists[1].found.bad&^(flawMode|flawOwner) == 0 }
 
 // want finds what needs bytes.
 func (m *Mending) want() {
@@ -159,7 +159,7 @@ func (m *Mending) Missing() []string {
 func (m *Mending) Directories(ctx context.Context) (int, error) {
 	n := 0
 	if m.v.top.found.bad != 0 {
-		if err := chmod(m.at, m.v.top.mode); err != nil {
+		if err := errors.Join(m.own(m.at), chmod(m.at, m.v.top.mode)); err != nil {
 			return 0, fmt.Errorf("repair %s: %w", m.v.Generation, err)
 		}
 		n++
@@ -280,9 +280,9 @@ func setTime(f *os.File, seconds int64) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, fdPath(f), []unix.Timespec{ts, ts}, 0)
 }
 
-// own gives what root has made in somebody's store to its owner.
+// own gives what root has made, or finds to be another user's, to the store's owner.
 func (m *Mending) own(f *os.File) error {
-	if os.Geteuid() != 0 || m.owner.Uid == 0 && m.owner.Gid == 0 {
+	if os.Geteuid() != 0 {
 		return nil
 	}
 	return unix.Chown(fdPath(f), int(m.owner.Uid), int(m.owner.Gid))

@@ -154,7 +154,7 @@ func (m *Mending) twin(first, e *item) error {
 // are the inode's, and right for all of its names.
 func (m *Mending) inodes(replaced map[*item]bool) {
 	mend := func(e *item) {
-		const own = flawMode | flawTime | flawCapability
+		const own = flawMode | flawOwner | flawTime | flawCapability
 		if e.kind == manifest.Dir || e.kind == manifest.Symlink || e.same != "" || e.found.bad&own == 0 || e.found.bad&^own != 0 || replaced[e] {
 			return
 		}
@@ -194,7 +194,12 @@ func (m *Mending) inode(dir *os.File, base string, e *item) error {
 			return err
 		}
 	}
-	if err := chmod(f, e.mode); err != nil {
+	if e.found.bad&flawOwner != 0 {
+		if err := unix.Chown(fdPath(f), int(m.owner.Uid), int(m.owner.Gid)); err != nil {
+			return fmt.Errorf("give it back to its owner: %w", err)
+		}
+	}
+	if err := chmod(f, e.mode); err != nil { // which chown has changed
 		return err
 	}
 	return setTime(f, e.mtime)

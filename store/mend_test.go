@@ -322,3 +322,24 @@ func TestRootsSealStaysInTheStore(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+// What belongs to a stranger, who could write to it, is damaged, and given back.
+func TestMendGivesBackWhatIsAStrangers(t *testing.T) {
+	asRoot(t)
+	s := open(t)
+	g, _ := twoAlike(t, s, treeToDamage())
+	for _, name := range []string{"", "opt/rocm/bin", "opt/rocm/lib/libb.so", manifest.FilesName} {
+		must(t, os.Lchown(filepath.Join(g.Dir, name), service, service))
+	}
+	want := []string{". owner", "files.jsonl owner", "opt/rocm/bin owner", "opt/rocm/lib/libb.so owner"}
+	for _, fast := range []bool{true, false} {
+		equal(t, "damage", told(verify(t, s, g, VerifyOptions{Fast: fast})), want)
+	}
+	if v, _ := mend(t, s, verify(t, s, g, VerifyOptions{})); !v.OK() {
+		t.Fatalf("%+v", brief(v))
+	}
+	if v := verify(t, s, g, VerifyOptions{}); !v.OK() {
+		t.Errorf("%+v", brief(v))
+	}
+	must(t, asListed(g.Dir))
+}

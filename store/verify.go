@@ -32,6 +32,7 @@ const (
 	DamageLink       = "link"       // the symlink leads elsewhere
 	DamageHardLink   = "hard-link"  // it is not the same file as the name that it shares an inode with
 	DamageMode       = "mode"       // other permissions, setuid and setgid among them
+	DamageOwner      = "owner"      // another user's, neither root's nor that of who owns the directory of the generations
 	DamageCapability = "capability" // it has file capabilities, which nothing of ours has
 	DamageTime       = "time"       // another modification time
 	DamageList       = "list"       // manifest.json or files.jsonl contradicts itself or the other

@@ -27,8 +27,10 @@ type check struct {
 	at   *os.File // the same directory
 	dir  unix.Stat_t
 	fast bool
-	was  *seal // what to compare with; nil: nothing
-	list *listing
+
+	owner unix.Stat_t // of the directory that it is in: who makes generations owns that
+	was   *seal       // what to compare with; nil: nothing
+	list  *listing
 
 	lists  [3]item // manifest.json, files.jsonl and omitted.jsonl
 	top    item    // the generation's own directory
@@ -48,7 +50,7 @@ func (p *prover) open(g *Generation) (*check, error) {
 		return nil, err
 	}
 	if c.root, err = os.OpenRoot(g.Dir); err == nil {
-		err = unix.Fstat(int(c.at.Fd()), &c.dir)
+		err = errors.Join(unix.Fstat(int(c.at.Fd()), &c.dir), unix.Fstatat(int(c.at.Fd()), "..", &c.owner, 0))
 	}
 	if err != nil {
 		c.close()
@@ -76,7 +78,7 @@ func (c *check) run(ctx context.Context, v *Verification, with *seal) error {
 		}
 	}
 	c.top = item{path: ".", kind: manifest.Dir, mode: dirMode}
-	c.mode(&c.top, uint32(c.dir.Mode))
+	c.mode(&c.top, &c.dir)
 	if err := c.readLists(ctx); err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (c *check) readList(ctx context.Context, i int, f *os.File) error {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
 	}
-	c.mode(e, st.Mode)
+	c.mode(e, &st)
 	e.size, e.mtime = st.Size, st.Mtim.Sec
 	e.found.dev, e.found.nlink, e.found.stamp = st.Dev, uint64(st.Nlink), stamp{st.Ino, st.Mtim.Nano(), st.Size}
 	h := sha256.New()
@@ -279,14 +281,18 @@ func (c *check) stranger(p string) {
 	c.extra = append(c.extra, p)
 }
 
-// mode compares permissions. Directories may have a group that they hand down.
-func (c *check) mode(e *item, mode uint32) {
-	got := mode & 0o7777
+// mode compares permissions, and whose it is: who owns a file can change it whatever
+// its mode. Directories may have a group that they hand down.
+func (c *check) mode(e *item, st *unix.Stat_t) {
+	got := st.Mode & 0o7777
 	if e.kind == manifest.Dir {
 		got &^= unix.S_ISGID
 	}
 	if got != e.mode {
 		e.flaw(flawMode, "its mode is %04o, not %04o", got, e.mode)
+	}
+	if st.Uid != 0 && st.Uid != c.owner.Uid {
+		e.flaw(flawOwner, "it belongs to user %d, not to %d", st.Uid, c.owner.Uid)
 	}
 }
 

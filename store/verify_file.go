@@ -162,7 +162,7 @@ func (w *worker) subdirectory(at *os.File, e *item) {
 		e.flaw(flawKind, "it is no directory any more")
 		return
 	}
-	w.mode(e, st.Mode)
+	w.mode(e, &st)
 }
 
 func (w *worker) symlink(at *os.File, e *item) {
@@ -210,7 +210,7 @@ func (w *worker) regular(ctx context.Context, at *os.File, i int) {
 		}
 		if st.Mode&unix.S_IFMT == unix.S_IFREG && w.unchanged(i, &st) {
 			e.found.take(&st)
-			w.mode(e, st.Mode)
+			w.mode(e, &st)
 			w.p.moved(e.size)
 			return
 		}
@@ -250,7 +250,7 @@ func (w *worker) closed(at *os.File, e *item, err error) {
 	}
 	e.found.take(&st)
 	w.unopened(e, err)
-	w.mode(e, st.Mode)
+	w.mode(e, &st)
 }
 
 // unchanged compares a file with the seal, or with files.jsonl where there is no
@@ -270,7 +270,7 @@ func (w *worker) compare(ctx context.Context, fd int, e *item, st *unix.Stat_t) 
 	} else {
 		w.content(ctx, fd, e, st)
 	}
-	w.mode(e, st.Mode)
+	w.mode(e, st)
 	if n, err := unix.Fgetxattr(fd, capability, nil); err == nil && n > 0 {
 		e.flaw(flawCapability, "it has file capabilities")
 	}

@@ -52,7 +52,7 @@ type stamp struct {
 type flaws uint16
 
 // flawNames are the kinds of damage by their bits.
-var flawNames = [...]string{DamageMissing, DamageKind, DamageUnreadable, DamageSize, DamageContent, DamageLink, DamageHardLink, DamageMode, DamageCapability, DamageTime, DamageList}
+var flawNames = [...]string{DamageMissing, DamageKind, DamageUnreadable, DamageSize, DamageContent, DamageLink, DamageHardLink, DamageMode, DamageOwner, DamageCapability, DamageTime, DamageList}
 
 const (
 	flawMissing flaws = 1 << iota
@@ -63,6 +63,7 @@ const (
 	flawLink
 	flawHardLink
 	flawMode
+	flawOwner
 	flawCapability
 	flawTime
 	flawList

@@ -201,7 +201,9 @@ func (p *repair) about() (*store.Generation, *manifest.Manifest, error) {
 }
 
 func onlyMode(d store.Damage) bool {
-	return !slices.ContainsFunc(d.What, func(what string) bool { return what != store.DamageMode && what != store.DamageTime })
+	return !slices.ContainsFunc(d.What, func(what string) bool {
+		return what != store.DamageMode && what != store.DamageOwner && what != store.DamageTime
+	})
 }
 
 // take makes the prefix of one source and takes what is wanted from it.
