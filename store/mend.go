@@ -108,7 +108,9 @@ func (m *Mending) Close() error {
 }
 
 // trusted reports whether files.jsonl is what it was: what it lists may be mended.
-func (m *Mending) trusted() bool { return m.v.list != nil && m.v.lists[1].found.bad&^(flawMode|flawOwner) == 0 }
+func (m *Mending) trusted() bool {
+	return m.v.list != nil && m.v.lists[1].found.bad&^(flawMode|flawOwner) == 0
+}
 
 // want finds what needs bytes.
 func (m *Mending) want() {

@@ -57,6 +57,7 @@ func (m *Mending) apply(ctx context.Context) error {
 		m.twins(replaced)
 	}
 	m.inodes(replaced)
+	m.times()
 	if m.res.Entries > 0 {
 		return disk.syncFS(m.v.Prefix)
 	}
@@ -148,6 +149,29 @@ func (m *Mending) twin(first, e *item) error {
 		return err
 	}
 	return m.place(w)
+}
+
+// times gives directories the times that they are listed with, which a repair that
+// was killed between a rename and this had no time for.
+func (m *Mending) times() {
+	if !m.trusted() {
+		return
+	}
+	for i := range m.v.list.entries {
+		e := &m.v.list.entries[i]
+		if e.kind != manifest.Dir {
+			continue
+		}
+		dir, err := openBeneath(m.at, e.path)
+		if err != nil {
+			continue // what it is instead was said
+		}
+		var st unix.Stat_t
+		if unix.Fstat(int(dir.Fd()), &st) == nil && st.Mtim.Nano() != e.mtime*1e9 {
+			_ = setTime(dir, e.mtime) // nothing goes by it
+		}
+		dir.Close() // opened for reading
+	}
 }
 
 // inodes mends modes, times and capabilities of files whose bytes are right: those

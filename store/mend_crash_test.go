@@ -96,6 +96,7 @@ func TestMendCanBeKilled(t *testing.T) {
 				t.Fatalf("%s is neither damaged as it was nor whole: %v", name, err)
 			}
 		}
+		must(t, os.Remove(filepath.Join(g.Dir, crashed[0]))) // so that there is something to mend
 		v := verify(t, s, g, VerifyOptions{})
 		if len(v.Extra) > 0 {
 			t.Fatalf("left in the generation: %q", v.Extra)

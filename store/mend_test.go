@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
@@ -321,6 +322,18 @@ func TestRootsSealStaysInTheStore(t *testing.T) {
 	if b, err := os.ReadFile(theirs); err != nil || string(b) != "precious" {
 		t.Errorf("%q, %v", b, err)
 	}
+}
+
+// A repair that was killed may have left the time of a directory; the next one does
+// not.
+func TestMendSetsTheTimesOfDirectories(t *testing.T) {
+	s := open(t)
+	g, _ := twoAlike(t, s, treeToDamage())
+	must(t, os.Chtimes(g.Dir+"/etc", time.Now(), time.Now()), os.Remove(g.Dir+"/opt/rocm/bin/tool"))
+	if v, _ := mend(t, s, verify(t, s, g, VerifyOptions{})); !v.OK() {
+		t.Fatalf("%+v", brief(v))
+	}
+	must(t, asListed(g.Dir))
 }
 
 // What belongs to a stranger, who could write to it, is damaged, and given back.
