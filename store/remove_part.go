@@ -38,8 +38,8 @@ func (sl *Slot) part(names []string) (gone []moved, err error) {
 	return gone, nil
 }
 
-// decideIn is how long remove waits for switch.lock when it was cancelled: what
-// it has not decided by then the next run puts back.
+// decideIn is how long remove waits for switch.lock to decide, also when it was
+// cancelled: what is not decided by then the next run puts back.
 const decideIn = 10 * time.Second
 
 // decide puts back what somebody uses, and condemns the rest.
