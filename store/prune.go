@@ -63,7 +63,7 @@ func (sl *Slot) prune(ctx context.Context, keep Keep) (Pruned, error) {
 	if err := sl.heal(ctx); err != nil {
 		return Pruned{}, err
 	}
-	plan, err := sl.plan(ctx, keep, "")
+	plan, err := sl.plan(ctx, keep, nil)
 	if err != nil {
 		return Pruned{}, err
 	}
@@ -90,7 +90,20 @@ func (sl *Slot) prune(ctx context.Context, keep Keep) (Pruned, error) {
 // not told. With next, as if that were active: a generation's name, or the name
 // of one that is not there yet.
 func (sl *Slot) PlanPrune(ctx context.Context, keep Keep, next string) (Pruned, error) {
-	plan, err := sl.plan(ctx, keep, next)
+	return sl.planned(ctx, keep, func(v *view) {
+		if next != "" {
+			sl.pretend(v, next, true)
+		}
+	})
+}
+
+// PlanPruneStaged is PlanPrune as if next were there, and what is active still was.
+func (sl *Slot) PlanPruneStaged(ctx context.Context, keep Keep, next string) (Pruned, error) {
+	return sl.planned(ctx, keep, func(v *view) { sl.pretend(v, next, false) })
+}
+
+func (sl *Slot) planned(ctx context.Context, keep Keep, pretend func(*view)) (Pruned, error) {
+	plan, err := sl.plan(ctx, keep, pretend)
 	if err != nil {
 		return Pruned{}, fmt.Errorf("plan to prune %s: %w", sl.Name(), err)
 	}
@@ -140,7 +153,7 @@ type prunePlan struct {
 	kept  []Kept
 }
 
-func (sl *Slot) plan(ctx context.Context, keep Keep, next string) (*prunePlan, error) {
+func (sl *Slot) plan(ctx context.Context, keep Keep, pretend func(*view)) (*prunePlan, error) {
 	if keep.Last < 0 || keep.Days < 0 || keep.Bytes < 0 {
 		return nil, fmt.Errorf("keep %d generations, %d days, %d bytes: none of it can be less than 0", keep.Last, keep.Days, keep.Bytes)
 	}
@@ -154,8 +167,8 @@ func (sl *Slot) plan(ctx context.Context, keep Keep, next string) (*prunePlan, e
 	if v.broken != nil {
 		return nil, v.broken // what must stay is not known
 	}
-	if next != "" {
-		sl.pretend(v, next)
+	if pretend != nil {
+		pretend(v)
 	}
 	have := v.installed()
 	goes := sl.beyond(v, keep)
@@ -166,7 +179,7 @@ func (sl *Slot) plan(ctx context.Context, keep Keep, next string) (*prunePlan, e
 	}
 	p := &prunePlan{}
 	for _, name := range have {
-		if !goes[name] || name == next {
+		if !goes[name] {
 			continue
 		}
 		if why := sl.must(v, name); why != "" {
@@ -178,17 +191,18 @@ func (sl *Slot) plan(ctx context.Context, keep Keep, next string) (*prunePlan, e
 	return p, nil
 }
 
-// pretend makes v that of a slot in which next was installed and activated.
-func (sl *Slot) pretend(v *view, next string) {
-	if v.current == next {
-		return
-	}
+// pretend makes v that of a slot in which next was installed, and perhaps
+// activated.
+func (sl *Slot) pretend(v *view, next string, active bool) {
 	now := sl.store.now()
 	if !slices.Contains(v.installed(), next) {
 		v.state.Installed = append(v.state.Installed, Install{next, now})
 	}
-	v.state.History = append(v.state.History, Activation{Generation: next, At: now})
-	v.current = next
+	if active && v.current != next {
+		v.state.History = append(v.state.History, Activation{Generation: next, At: now})
+		v.state.settle(next)
+		v.current = next
+	}
 }
 
 // beyond marks what is not among the last, or too old.

@@ -8,20 +8,21 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// planPrune names what would be removed once gen is active, or a new generation
-// if gen is nil. What is active now is the one before then, and stays.
-func (t *task) planPrune(ctx context.Context, gen *store.Generation) string {
-	next := ""
-	if gen != nil {
-		next = gen.Name
-	} else if next = t.slot.NextName(t.rel.Version.String()); next == "" {
+// planPrune names, after words, what would be removed once next, a generation that
+// is there or comes, is active; or, if it waits, is there.
+func (t *task) planPrune(ctx context.Context, next string, waits bool, words string) string {
+	if next == "" || t.r.o.NoInstall {
 		return ""
 	}
-	plan, err := t.slot.PlanPrune(ctx, t.in.keep(), next)
-	if err != nil || len(plan.Removed) == 0 {
+	plan := t.slot.PlanPrune
+	if waits {
+		plan = t.slot.PlanPruneStaged
+	}
+	p, err := plan(ctx, t.in.keep(), next)
+	if err != nil || len(p.Removed) == 0 {
 		return ""
 	}
-	return ", and remove " + strings.Join(plan.Removed, ", ")
+	return words + strings.Join(p.Removed, ", ")
 }
 
 // planLink says what would become of the link.
@@ -54,23 +55,29 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 	if t.out.From != "" {
 		over = " over " + t.out.From
 	}
+	next := t.slot.NextName(t.rel.Version.String())
+	if gen != nil {
+		next = gen.Name
+	}
+	w, err := t.planWaits(ctx, next)
+	if err != nil {
+		return err
+	}
 	switch {
+	case gen != nil && w != nil:
+		t.out.Message = fmt.Sprintf("%s is here but would not be activated%s: %s", gen.Name, t.planPrune(ctx, next, true, ", would remove "), w.Reason)
+		return nil
 	case gen != nil:
 		if pin, err := t.r.pinOf(gen); err == nil {
 			t.out.pin = pin
 		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
-		if w, err := t.heldBack(ctx, gen.Name); err != nil || w != nil {
-			t.out.Changed, t.out.To, t.out.pin = false, t.out.From, nil
-			if err == nil {
-				t.out.Waits, t.out.Message = w, fmt.Sprintf("%s is here but would not be activated: %s", gen.Name, w.Reason)
-			}
-			return err
-		}
 	case t.r.o.NoInstall && t.kept() != nil:
 		t.out.Message = fmt.Sprintf("would repack and audit the tarball that is kept in %s, and install nothing", t.kept().Dir)
 	case t.r.o.NoInstall:
 		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
+	case w != nil:
+		t.out.Message = fmt.Sprintf("%s, and not activate it%s: %s", t.planMake(), t.planPrune(ctx, next, true, ", and remove "), w.Reason)
 	default:
 		t.out.Message = t.planMake() + over
 	}
@@ -82,10 +89,19 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 		t.r.planned[t.rel.URL] = t.out.Install
 	}
 	if t.out.Changed {
-		t.out.Message += t.planPrune(ctx, gen) + t.planLink()
+		t.out.Message += t.planPrune(ctx, next, false, ", and remove ") + t.planLink()
 	}
 	t.out.Message += space
 	return nil
+}
+
+// planWaits says why a generation that is there, or comes, would not be activated.
+func (t *task) planWaits(ctx context.Context, next string) (*Wait, error) {
+	w, err := t.heldBack(ctx, next)
+	if err != nil || w != nil {
+		t.out.Changed, t.out.To, t.out.Waits = false, t.out.From, w
+	}
+	return w, err
 }
 
 // planMake says what the new generation would be made of.
