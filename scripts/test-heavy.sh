@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 
 ./scripts/test.sh
 STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run '^Test(CurrentIsAlwaysComplete|ReuseLeavesNothingAfterAKill)$' -timeout 30m ./store
+"$GO" test -count=1 -run '^Test(SlotFollowsTheModel|TheModelHoldsThroughCrashes)$' -rapid.checks="${STORE_TEST_CHECKS:-500}" -timeout 60m ./store
 ROCM_NIGHTLY_AXE_KILLS=${ROCM_NIGHTLY_AXE_KILLS:-3000} ROCM_NIGHTLY_AXE_CUTS=${ROCM_NIGHTLY_AXE_CUTS:-300} \
 	"$GO" test -count=1 -run '^TestPromise(TheNextRunMendsWhatWasKilled|APowerCutAtAnyInstant)$' -timeout 60m ./internal/e2e
 "$GO" test -count=1 -tags heavy -timeout 60m ./...

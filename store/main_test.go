@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ func TestMain(m *testing.M) {
 	root := os.Getenv("STORE_TEST_ROOT")
 	switch os.Getenv("STORE_TEST_ROLE") {
 	case "":
+		fewerChecks()
 		os.Exit(m.Run())
 	case "install":
 		fmt.Fprintln(os.Stderr, installForever(root))
@@ -152,5 +154,16 @@ func asNobody(t *testing.T, do func()) {
 	}()
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// fewerChecks has the models, of which each check is a store, try less than
+// rapid would, unless that was asked for: scripts/test-heavy.sh does.
+func fewerChecks() {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		_ = flag.Set("rapid.checks", "25")
 	}
 }
