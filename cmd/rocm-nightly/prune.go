@@ -237,7 +237,7 @@ func (a *app) printPruned(rep pruneReport) {
 		if s.Debris > 0 {
 			fmt.Fprintf(a.stdout, "%s: removed what %d interrupted runs or ended processes had left\n", s.Slot, s.Debris)
 		}
-		done = done || len(s.Removed) > 0 || s.Debris > 0
+		done = done || len(s.Removed) > 0 || s.Debris > 0 || s.Error != ""
 	}
 	for _, name := range rep.Tarballs.Names {
 		fmt.Fprintf(a.stdout, "%s the kept tarball %s\n", removed, printable(name))
