@@ -34,6 +34,9 @@ func (t *task) choice(ctx context.Context, version string) error {
 	if err := t.current(); err != nil {
 		return err
 	}
+	if t.from != nil {
+		t.out.Prefix = t.from.Dir
+	}
 	gen, err := t.chosen(version)
 	if err != nil || gen == nil {
 		return err
@@ -89,7 +92,7 @@ func (t *task) chosen(version string) (*store.Generation, error) {
 	if err == nil && g == nil {
 		t.out.Message = "nothing waits"
 		if t.from != nil {
-			t.out.Message += ": " + t.from.Name + " is active and nothing newer is here"
+			t.out.Message += ": " + t.from.Name + " is active, and nothing newer is here that was not left, replaced or refused"
 		}
 	}
 	return g, err

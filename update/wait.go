@@ -76,10 +76,8 @@ func (t *task) inUse(ctx context.Context) string {
 	}
 	u := uses[t.from.Dir]
 	switch {
-	case len(u.By) == 1:
-		return fmt.Sprintf("%s is in use by %s (pid %d)", t.from.Name, plain.Cut(u.By[0].Program, 40), u.By[0].PID)
-	case len(u.By) > 1:
-		return fmt.Sprintf("%s is in use by %s (pid %d) and %d more", t.from.Name, plain.Cut(u.By[0].Program, 40), u.By[0].PID, len(u.By)-1)
+	case len(u.By) > 0:
+		return fmt.Sprintf("%s is in use by %s", t.from.Name, plain.Text(u.Text()))
 	case u.Unseen > 0:
 		return fmt.Sprintf("whether %s is in use cannot be seen by this user (%d processes or leases)", t.from.Name, u.Unseen)
 	}

@@ -50,7 +50,8 @@ func TestIdleWaitsForEverybody(t *testing.T) {
 		err  error
 		want string
 	}{
-		{store.Uses{By: []store.Use{{PID: 7, Program: "pyth\x1b[2Jon"}, {PID: 8}}}, nil, `is in use by pyth\x1b[2Jon (pid 7) and 1 more`},
+		{store.Uses{By: []store.Use{{PID: 7, Program: "pyth\x1b[2Jon", How: store.UseMaps}, {PID: 8, How: store.UseLease}}}, nil, `is in use by pyth\x1b[2Jon 7 (maps), process 8 (lease)`},
+		{store.Uses{By: []store.Use{{How: store.UseFD}}}, nil, "is in use by a process of another user;"},
 		{store.Uses{Unseen: 3}, nil, "cannot be seen by this user (3"},
 		{store.Uses{}, errors.New("no /proc"), "is not known (no /proc)"},
 	} {
