@@ -63,6 +63,8 @@ type Checkup struct {
 	Sandbox string  `json:"sandbox"`          // off, or the kind of cage; "" if nothing was run
 	Seconds float64 `json:"seconds"`
 	Output  string  `json:"output,omitempty"` // the end of what it wrote, stdout first
+
+	noCage bool // it was not run for want of a cage
 }
 
 // subject is what is to be checked.
@@ -110,6 +112,7 @@ func (t *task) checkup(ctx context.Context, s subject) (*Checkup, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	c.noCage = errorsAs[*cage.NotRunError](err)
 	// That our own program cannot be started says nothing about the generation.
 	var start *cage.StartError
 	if errors.As(err, &start) && !within(program, s.prefix) {
@@ -236,9 +239,12 @@ func copied(program, dir string) (to string, err error) {
 // judge says what became of the command.
 func (c *Checkup) judge(res *cage.Result, err error, limit time.Duration) {
 	var start *cage.StartError
+	var not *cage.NotRunError
 	switch {
 	case errors.As(err, &start):
 		c.Status, c.Detail = checkFailed, start.Error()
+	case errors.As(err, &not):
+		c.Status, c.Detail = checkNotRun, not.Reason
 	case err != nil:
 		c.Status, c.Detail = checkNotRun, err.Error()
 	case res.TimedOut:

@@ -60,7 +60,11 @@ func (t *task) before(ctx context.Context, dir, gen string, rec *Record) error {
 	rec.Health, t.out.Health = append(rec.Health, c), append(t.out.Health, c)
 	switch c.Status {
 	case checkNotRun:
-		return fmt.Errorf("%w: %s; what is active stays; health.sandbox: off would run it without a cage", errNotChecked, c.Detail)
+		hint := ""
+		if c.noCage {
+			hint = "; health.sandbox: off would run it without a cage"
+		}
+		return fmt.Errorf("%w: %s; what is active stays%s", errNotChecked, c.Detail, hint)
 	case checkPassed:
 		return nil
 	}

@@ -117,9 +117,16 @@ func TestAHealthCommandThatIsNotRun(t *testing.T) {
 	if st, err := w.slot().State(); err != nil || len(st.Refused) != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
+	// A program that is not there is no matter of the cage.
+	none.err = nil
+	for _, sandbox := range []string{SandboxOn, SandboxOff} {
+		out = w.run(func(o *Options) { o.Health = Health{Command: []string{"/nowhere/check"}, Sandbox: sandbox} })
+		if out.Exit != ExitFailed || !strings.Contains(out.Error, "/nowhere/check") || strings.Contains(out.Error, "without a cage") || strings.Contains(out.Error, "not run: not run") {
+			t.Errorf("%+v", out)
+		}
+	}
 	// After the switch: it stays in doubt, and the next run asks again.
 	before := w.bodies.Load()
-	none.err = nil
 	bad := &turning{}
 	out = w.run(healthy("true", SandboxOn), func(o *Options) { o.SmokeRunner = bad })
 	st, err := w.slot().State()
