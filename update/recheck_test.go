@@ -177,7 +177,16 @@ func TestALockedNightIsTakenFromWhereItStillIs(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(w.root, "slots")); err != nil {
 		t.Fatal(err)
 	}
-	out := w.run(func(o *Options) { o.Lock = Place{URL: lock} })
+	locked := func(o *Options) { o.Lock = Place{URL: lock} }
+	// What it names and was refused is not replaced by another, nor fetched again.
+	for night, want := range []string{"exit status 1", "policy.lock names it"} {
+		before := w.bodies.Load()
+		out := w.run(locked, healthy("exit 1", SandboxOff))
+		if out.Exit != ExitRefused || !strings.Contains(out.Error, want) || night > 0 && w.bodies.Load() != before {
+			t.Errorf("%d downloads, %+v", w.bodies.Load()-before, out)
+		}
+	}
+	out := w.run(locked)
 	if out.Exit != 0 || !out.Changed || out.Locked != lock || w.active() != "10.2.0a20260929" {
 		t.Errorf("%+v", out)
 	}

@@ -168,8 +168,12 @@ func (t *task) refusedBefore() error {
 		if kind == nil {
 			kind = errRefusedBefore
 		}
-		return fmt.Errorf("%w (%s: %s); waiting for a newer one; to try it all the same: rocm-nightly update --version %s",
-			kind, r.At.Format(time.DateOnly), r.Reason, t.rel.Version)
+		until := "waiting for a newer one"
+		if t.by != nil {
+			until = "no other may be taken, for policy.lock names it"
+		}
+		return fmt.Errorf("%w (%s: %s); %s; to try it all the same: rocm-nightly update --version %s",
+			kind, r.At.Format(time.DateOnly), r.Reason, until, t.rel.Version)
 	}
 	return nil
 }
