@@ -300,3 +300,26 @@ func TestAHoldGoesOn(t *testing.T) {
 		t.Errorf("%+v, %v", h, err)
 	}
 }
+
+// While the active one is unproven its way back cannot be removed.
+func TestTheWayBackIsNotRemoved(t *testing.T) {
+	ctx := t.Context()
+	sl := open(t).Slot("nightly", "gfx1151")
+	install(t, sl, night(1), night(2))
+	commit(t, sl, night(3), "c")
+	if err := sl.Try(ctx, night(3), WhyUpdate); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sl.RemoveWith(ctx, night(2), RemoveOptions{Force: true}); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "still to be made") {
+		t.Errorf("%v", err)
+	}
+	if err := sl.Remove(ctx, night(1)); err != nil {
+		t.Error(err)
+	}
+	if err := sl.Prove(ctx, night(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sl.Remove(ctx, night(2)); err != nil {
+		t.Error(err)
+	}
+}

@@ -55,8 +55,8 @@ type RemoveOptions struct {
 }
 
 // Remove removes one generation, named as for Use. The active one, a held one,
-// the only one and one that is or may be in use are refused with an error that
-// matches ErrActive.
+// the only one, the one to go back to while the active one is Unproven, and one
+// that is or may be in use are refused with an error that matches ErrActive.
 func (sl *Slot) Remove(ctx context.Context, version string) error {
 	_, err := sl.RemoveWith(ctx, version, RemoveOptions{})
 	return err
@@ -106,6 +106,8 @@ func (sl *Slot) pinned(v *view, name string) error {
 		return fmt.Errorf("%w: %s is active (try: rollback, or use another)", ErrActive, name)
 	case sl.held(v, name):
 		return fmt.Errorf("%w: %s is held (try: unhold)", ErrActive, name)
+	case v.state.Unproven != nil && v.state.Unproven.Generation == v.current && name == sl.goodBefore(v, v.current):
+		return fmt.Errorf("%w: %s is what a failed check of %s goes back to, and that check is still to be made (try: update)", ErrActive, name, v.current)
 	case len(v.installed()) == 1:
 		return fmt.Errorf("%w: %s is all that is installed (try: use %s)", ErrActive, name, name)
 	}
