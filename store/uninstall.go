@@ -169,6 +169,9 @@ func (w *uninstaller) check(ctx context.Context) error {
 			return fmt.Errorf("%s is a mount point in %s (umount it first)", mounts[0], sl.Name())
 		}
 		gens, err := sl.Generations()
+		if errors.Is(err, ErrNewer) {
+			return err
+		}
 		if err != nil || len(gens) == 0 {
 			continue // what cannot be listed is nobody's ROCm
 		}

@@ -90,7 +90,7 @@ func (w *uninstaller) tarballs() ([]string, error) {
 // keptFor reports whether a tarball is kept for slots that go, and no other.
 func (w *uninstaller) keptFor(t Tarball) bool {
 	if len(t.Slots) > 0 {
-		return !slices.ContainsFunc(t.Slots, func(slot string) bool { return !w.going(slot) })
+		return !slices.ContainsFunc(t.Slots, func(slot string) bool { return !w.going(slot) && w.there(slot) })
 	}
 	n, err := release.ParseName(t.Name)
 	if err != nil || w.wanted(t.Channel, n.Family) {
@@ -99,6 +99,12 @@ func (w *uninstaller) keptFor(t Tarball) bool {
 	return slices.ContainsFunc(w.o.Slots, func(sl *Slot) bool {
 		return sl.channel == t.Channel && slices.Contains(sl.families(), n.Family)
 	})
+}
+
+// there reports whether a slot of this name is on disk.
+func (w *uninstaller) there(slot string) bool {
+	_, err := os.Stat(filepath.Join(w.s.root, slotsName, slot))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // dropSpool removes a download, unless somebody is at it.

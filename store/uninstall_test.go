@@ -99,7 +99,7 @@ func TestUninstallAll(t *testing.T) {
 func TestUninstallLeavesWhatIsNotOurs(t *testing.T) {
 	s, sl, _, path := full(t)
 	outside := scratch(t)
-	foreign := []string{"notes", "slots/mine.txt", "slots/nightly-gfx1151/notes.txt", "slots/nightly-gfx1151/keep", "slots/nightly-gfx1151/generations/readme", "spool/nightly/file"}
+	foreign := []string{"notes", "slots/nightly-gfx1151/notes.json", "slots/nightly-gfx1151/my.lock", "slots/mine.txt", "slots/nightly-gfx1151/notes.txt", "slots/nightly-gfx1151/keep", "slots/nightly-gfx1151/generations/readme", "spool/nightly/file"}
 	for _, name := range foreign {
 		if err := os.WriteFile(filepath.Join(s.Root(), name), []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)

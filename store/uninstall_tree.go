@@ -93,11 +93,14 @@ func (w *uninstaller) foreignIn(slot string) {
 	look(filepath.Join(slot, generationsName), oursInGenerations)
 }
 
-// slotDirs are the directories in a slot that are ours, beside generations, and
-// slotFiles are patterns of the files.
+// slotDirs are the directories in a slot that are ours, beside generations;
+// slotFiles the files, and patterns of what is left of writing one.
 var (
-	slotDirs  = []string{runsName, "seals", "provenance"}
-	slotFiles = []string{"*.json", "*.jsonl", "*.lock", "*.broken", "." + "*.json*", stagingPrefix + "*", currentPrefix + "*"}
+	slotDirs  = []string{runsName, sealsName}
+	slotFiles = []string{
+		stateName, stateName + ".broken", "." + stateName + "[0-9]*", checksName, checksName + ".broken", "." + checksName + "[0-9]*",
+		switchLock, stagingPrefix + "*" + lockSuffix,
+	}
 )
 
 // oursInSlot reports whether an entry of a slot is of a kind that this program
