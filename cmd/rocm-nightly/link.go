@@ -10,6 +10,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/hostpkg"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -85,9 +86,9 @@ func (a *app) link(ctx context.Context, slot, path string, takeOver bool) error 
 		a.printJSON(linkReport{1, l.Path, sl.Name(), ls.Target, l.Before})
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s -> %s\n", l.Path, ls.Target)
+	fmt.Fprintf(a.stdout, "%s -> %s\n", plain.Text(l.Path), plain.Text(ls.Target))
 	if l.Before != "" {
-		fmt.Fprintf(a.stdout, "  it pointed to %s; to put that back: rocm-nightly unlink %s\n", printable(l.Before), l.Path)
+		fmt.Fprintf(a.stdout, "  it pointed to %s; to put that back: rocm-nightly unlink %s\n", plain.Text(l.Before), plain.Text(l.Path))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -37,8 +38,8 @@ func (a *app) linkStatuses(cfg *config.Config, st *store.Store) []linkStatus {
 		s := statusOfLink(st, l.Path)
 		s.Kind, s.By, s.Slot, s.Instead, s.Before = update.HostKind(l), l.By, l.Slot, l.Instead, l.Before
 		s.Note = linkNote(st, l, s)
-		if s.Note == "" && len(a.read) > 0 {
-			s.Note = unasked(cfg, l, host)
+		if no := unasked(cfg, l, host); no != "" && len(a.read) > 0 && (s.Note == "" || s.State == string(store.LinkAbsent)) {
+			s.Note = no
 		}
 		out = append(out, s)
 	}
@@ -106,9 +107,9 @@ func unasked(cfg *config.Config, l store.Link, host []string) string {
 
 func printLinks(w io.Writer, links []linkStatus) {
 	for _, l := range links {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", l.Path, l.State, printable(l.What))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", plain.Text(l.Path), l.State, plain.Text(l.What))
 		if l.Note != "" {
-			fmt.Fprintf(w, "  %s\n", printable(l.Note))
+			fmt.Fprintf(w, "  %s\n", plain.Text(l.Note))
 		}
 	}
 }
@@ -125,7 +126,7 @@ func (a *app) printLinked(rep *update.Report) {
 		case l.Error != "":
 			fmt.Fprintf(a.stdout, "%s: %s\n", l.Kind, printable(l.Error))
 		case l.Changed:
-			fmt.Fprintf(a.stdout, "%s: %s %s\n", l.Kind, l.Path, l.Message)
+			fmt.Fprintf(a.stdout, "%s: %s %s\n", l.Kind, plain.Text(l.Path), l.Message)
 		}
 	}
 }

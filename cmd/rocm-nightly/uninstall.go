@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -132,16 +133,16 @@ func (a *app) printUninstall(u *store.Uninstalled, dryRun bool) {
 		switch {
 		case l.Left != "":
 		case l.Restored != "":
-			fmt.Fprintf(a.stdout, "%sput back: %s -> %s\n", would, l.Path, printable(l.Restored))
+			fmt.Fprintf(a.stdout, "%sput back: %s -> %s\n", would, plain.Text(l.Path), plain.Text(l.Restored))
 		case l.Removed:
-			fmt.Fprintf(a.stdout, "%sremoved: %s\n", would, l.Path)
+			fmt.Fprintf(a.stdout, "%sremoved: %s\n", would, plain.Text(l.Path))
 		}
 	}
 	for _, path := range u.Removed {
-		fmt.Fprintf(a.stdout, "%sremoved: %s\n", would, path)
+		fmt.Fprintf(a.stdout, "%sremoved: %s\n", would, plain.Text(path))
 	}
 	for _, l := range u.Left {
-		fmt.Fprintf(a.stdout, "left: %s: %s\n", printable(l.Path), printable(l.Why))
+		fmt.Fprintf(a.stdout, "left: %s: %s\n", plain.Text(l.Path), plain.Text(l.Why))
 	}
 	if u.Unseen > 0 {
 		fmt.Fprintf(a.stdout, "note: %d processes of other users could not be looked into; they may be using it\n", u.Unseen)

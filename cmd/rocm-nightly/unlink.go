@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
@@ -76,15 +77,16 @@ func (a *app) unlink(ctx context.Context, args []string) error {
 
 // unlinkText says what became of a link.
 func unlinkText(u store.Unlinked) string {
+	path := plain.Text(u.Path)
 	switch {
 	case u.Left != "":
-		return fmt.Sprintf("%s: left as it is: %s is there now, which is not ours", u.Path, printable(u.Left))
+		return fmt.Sprintf("%s: left as it is: %s is there now, which is not ours", path, plain.Text(u.Left))
 	case u.Restored != "":
-		return fmt.Sprintf("%s -> %s again", u.Path, printable(u.Restored))
+		return fmt.Sprintf("%s -> %s again", path, plain.Text(u.Restored))
 	case u.Removed:
-		return u.Path + ": removed"
+		return path + ": removed"
 	}
-	return u.Path + ": nothing is there"
+	return path + ": nothing is there"
 }
 
 // unlinkPath is the path that is meant.
