@@ -241,6 +241,7 @@ func (b *linkBook) unlink(path string) (Unlinked, error) {
 		if u.Slot == "" {
 			u.Slot = ls.Slot
 		}
+		old := slices.Clone(b.links)
 		if known != nil {
 			l.Pending = pendingDrop
 			if err := b.put(l); err != nil {
@@ -252,6 +253,10 @@ func (b *linkBook) unlink(path string) (Unlinked, error) {
 			err = s.disk.swapLink(dir, name, aside(s, l.Path), ls.Target, l.Before, true)
 		} else {
 			err = s.disk.removeLink(dir, name, aside(s, l.Path), ls.Target)
+		}
+		if now, rerr := os.Readlink(l.Path); err != nil && known != nil && rerr == nil && now == ls.Target {
+			b.links = old // what was refused is not done later, when nobody expects it
+			err = errors.Join(err, b.save())
 		}
 		if err != nil {
 			return u, linkTrouble(l.Path, err)

@@ -514,3 +514,28 @@ func TestAHostileRecordOfLinksGainsNothing(t *testing.T) {
 		t.Errorf("%s, %+v", textOf(t, victim), onRecord(t, s))
 	}
 }
+
+// What was refused is not done by a later run of somebody who could.
+func TestARefusedUnlinkIsNotFinishedLater(t *testing.T) {
+	s, sl := servicesStore(t)
+	path := filepath.Join(filepath.Dir(s.Root()), "rocm")
+	if err := s.Link(path, sl); err != nil {
+		t.Fatal(err)
+	}
+	before := onRecord(t, s)
+	asNobody(t, func() {
+		var refused *LinkError
+		if _, err := s.DropLink(t.Context(), path); !errors.As(err, &refused) {
+			t.Errorf("%v", err)
+		}
+		if _, err := s.Uninstall(t.Context(), UninstallOptions{All: true}); !errors.As(err, &refused) {
+			t.Errorf("%v", err)
+		}
+	})
+	if err := s.FinishLinks(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if textOf(t, path) != sl.CurrentPath() || len(before) != 1 || len(onRecord(t, s)) != 1 || !sameLink(onRecord(t, s)[0], before[0]) {
+		t.Errorf("%s, %+v", textOf(t, path), onRecord(t, s))
+	}
+}
