@@ -122,9 +122,9 @@ func (t *task) unkept(res *repack.Result, kept *store.Tarball, expect []release.
 	for _, e := range expect {
 		v.Against = append(v.Against, e.Source)
 	}
-	etag := kept.Entry().ETag
-	t.out.Verified, rec.Verified, rec.ETag, rec.Recipe = v, v, etag, res.Manifest.Recipe
-	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: etag}
+	pin := kept.Entry()
+	t.out.Verified, rec.Verified, rec.ETag, rec.Recipe, rec.Pin = v, v, pin.ETag, res.Manifest.Recipe, &pin
+	t.out.pin = &release.Pin{Release: t.rel, Digest: res.Digest, Size: res.Size, ETag: pin.ETag}
 }
 
 // relearn writes the pin into a ledger that does not know the name: it was lost.

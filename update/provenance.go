@@ -64,7 +64,8 @@ func (t *task) attest(gen *store.Generation, rec *Record) {
 	}
 }
 
-// state writes the statement.
+// state writes the statement. What vouched for the tarball is said as manifest.json
+// says it: the record of the run may name places of this machine.
 func (t *task) state(gen *store.Generation, rec *Record) error {
 	m, err := gen.Manifest()
 	if err != nil {
@@ -74,9 +75,6 @@ func (t *task) state(gen *store.Generation, rec *Record) error {
 		Tarball: provenance.Tarball{Name: m.Name, URL: rec.URL, Digest: release.Digest(m.Digest), Size: m.Size, Checked: m.Checked},
 		Channel: m.Channel, Target: t.out.target, Version: m.Version, Options: m.Options, Ruleset: m.Ruleset, Recipe: release.Digest(m.Recipe),
 		Tool: rec.Tool, ID: invocation(rec.Install, gen.Name, rec.Started), Started: rec.Started, Finished: rec.Finished,
-	}
-	if rec.Verified != nil {
-		b.Tarball.Checked = rec.Verified.Against
 	}
 	if rec.Pin != nil {
 		b.Tarball.ETag, b.Tarball.MTime, b.Tarball.LastModified = rec.Pin.ETag, rec.Pin.MTime, rec.Pin.LastModified

@@ -72,6 +72,50 @@ func TestRecordsSayHowItWasMade(t *testing.T) {
 	}
 }
 
+// A generation of a kept tarball, and one of another's files, are stated as those
+// of the tarball that they are made of, with nothing of the machine.
+func TestWhatWasNotDownloadedIsStatedToo(t *testing.T) {
+	w := newWorld(t)
+	w.publishFamily("10.2.0a20260929", "gfx103X-all")
+	w.o.Installs = nil
+	keep := func(o *Options) {
+		for i := range o.Installs {
+			o.Installs[i].KeepTarballs = 1
+		}
+	}
+	if rep, n := w.twins(keep); rep.Exit != 0 || n != 1 {
+		t.Fatalf("%d downloads, %+v", n, rep)
+	}
+	if rep, n := w.twins(keep, func(o *Options) { o.Installs[0].Repack.RunPath = "runpath" }); rep.Exit != 0 || n != 0 {
+		t.Fatalf("%d downloads, %+v", n, rep)
+	}
+	for _, made := range []struct{ slot, gen, against string }{
+		{"gfx1036", "10.2.0a20260929", "the files of "}, {"gfx1030", "10.2.0a20260929-r2", "the tarball kept in "},
+	} {
+		sl := w.o.Store.Slot("nightly", made.slot)
+		g, err := sl.Current()
+		if err != nil || g == nil || g.Name != made.gen {
+			t.Fatalf("%+v, %v", g, err)
+		}
+		var rec Record
+		if err := sl.ReadRun("10.2.0a20260929", &rec); err != nil || !strings.HasPrefix(rec.Verified.Against[0], made.against) {
+			t.Errorf("%s: %+v, %v", made.slot, rec.Verified, err)
+		}
+		if p := rec.Pin; p == nil || p.URL != rec.URL || p.Digest != rec.Verified.Digest || p.ETag == "" || p.MTime.IsZero() {
+			t.Errorf("%s: pin %+v", made.slot, rec.Pin)
+		}
+		text, err := sl.ReadProvenance(made.gen)
+		if err != nil || strings.Contains(string(text), w.root) {
+			t.Errorf("%s: %v, it tells of this machine:\n%s", made.slot, err, text)
+		}
+		for _, want := range []string{rec.Verified.Digest.Encoded(), rec.URL, rec.Digests["files.jsonl"].Encoded(), `"mtime"`, `"etag"`, "verified_against"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: the statement does not say %s:\n%s", made.slot, want, text)
+			}
+		}
+	}
+}
+
 // Another recipe of a version is another generation, with a statement of its own.
 func TestEachGenerationHasItsStatement(t *testing.T) {
 	w := newWorld(t)
