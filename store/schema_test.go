@@ -3,13 +3,18 @@ package store
 import (
 	"bytes"
 	"errors"
+	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/schema"
 )
 
@@ -26,12 +31,13 @@ func stored(t *testing.T, name string) []byte {
 // Files of each schema that there ever was are read. A schema that is raised
 // needs stored files of the one before it here.
 func TestStoredRecordsAreRead(t *testing.T) {
-	for _, f := range []schema.Format{rootFormat, stateFormat, checksFormat, ledgerFormat, runFormat} {
+	for _, f := range []schema.Format{rootFormat, stateFormat, checksFormat, ledgerFormat, runFormat, linksFormat, tarballFormat, leaseFormat, sealFormat} {
 		if f.Now() != 1 {
 			t.Errorf("%s: schema %d: store files of schema %d and read them here", f.Name, f.Now(), f.Now()-1)
 		}
 	}
-	if stateSchema != stateFormat.Now() || checksSchema != checksFormat.Now() || ledgerSchema != ledgerFormat.Now() {
+	if stateSchema != stateFormat.Now() || checksSchema != checksFormat.Now() || ledgerSchema != ledgerFormat.Now() ||
+		linksSchema != linksFormat.Now() || tarballSchema != tarballFormat.Now() || leaseSchema != leaseFormat.Now() || sealSchema != sealFormat.Now() {
 		t.Error("the schema that is written is not that of the table")
 	}
 	st, err := parseState(stored(t, "state.json"))
@@ -117,6 +123,122 @@ func TestNewerRecordsAreLeftAlone(t *testing.T) {
 		if _, err := os.Stat(sl.path(generationsName, g)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// everyRecord fills a store with every kind of file, and makes a link.
+func everyRecord(t *testing.T, s *Store) {
+	t.Helper()
+	_, second := twoAlike(t, s, treeToDamage())
+	must(t, s.Slot("nightly", "gfx1151").Activate(t.Context(), second.Name, "update"))
+	lock, err := s.LockRun(t.Context(), "update")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := keepOne(t, s, 1, "nightly-gfx1151")
+	sl := s.Slot("nightly", "gfx1151")
+	_, _, lerr := sl.Lease(t.Context(), "", os.Getpid())
+	_, err = s.MakeLink(t.Context(), sl, LinkOptions{Path: filepath.Join(filepath.Dir(s.Root()), "rocm"), By: LinkByVerb})
+	must(t, err, lerr, sl.RecordCheck(t.Context(), Check{Name: "a"}), sl.WriteRun(night(1), map[string]int{"schema": 1}), s.AppendPin(pinOf(night(1), 1)),
+		os.RemoveAll(filepath.Join(kept.Dir, "state.json")), lock.Release()) // the download's, which fetch looks after
+}
+
+// Whatever file of a store has a schema: one that is newer stays as it is, byte for
+// byte, whatever is done, and who asks for it is refused with words, or does without.
+func TestNoNewerFileIsChanged(t *testing.T) {
+	first := open(t)
+	everyRecord(t, first)
+	kinds := map[string]bool{} // whether it is refused
+	err := filepath.WalkDir(first.Root(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		was, err := os.ReadFile(path)
+		newer := regexp.MustCompile(`"schema": ?1`).ReplaceAll(was, []byte(`"schema": 999`))
+		if err != nil || bytes.Equal(was, newer) {
+			return err
+		}
+		s := open(t)
+		if out, err := exec.Command("cp", "-a", first.Root(), s.Root()).CombinedOutput(); err != nil {
+			t.Fatalf("%s, %v", out, err)
+		}
+		rel := strings.TrimPrefix(path, first.Root()+"/")
+		must(t, os.WriteFile(filepath.Join(s.Root(), rel), newer, 0o644))
+		refused := false
+		for what, do := range everyCall(t, s) {
+			if err := do(); err != nil {
+				if refused = true; !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "upgrade") {
+					t.Errorf("%s, %s: %v", rel, what, err)
+				}
+			}
+		}
+		if now, err := os.ReadFile(filepath.Join(s.Root(), rel)); err != nil || !bytes.Equal(now, newer) {
+			t.Errorf("%s was changed: %.200s, %v", rel, now, err)
+		}
+		kind := e.Name()
+		if dir, _, _ := strings.Cut(rel, "/"); dir == leasesName {
+			kind = dir
+			if p, err := s.Slot("nightly", "gfx1151").Prune(t.Context(), Keep{Last: 1}); err != nil || len(p.Removed) > 0 {
+				t.Errorf("a lease of a newer program has not kept %v, %v", p.Removed, err)
+			}
+		} else if above := filepath.Base(filepath.Dir(path)); above == sealsName || above == runsName {
+			kind = above
+		}
+		kinds[kind] = refused
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		rootName: true, stateName: true, ledgerName: true, linksName: true, tarballName: true, runsName: true, manifest.Name: true,
+		checksName: false, leasesName: false, sealsName: false,
+	}
+	if !maps.Equal(kinds, want) {
+		t.Errorf("refused: %v, want %v", kinds, want)
+	}
+}
+
+// everyCall is what writes, or reads what is written down.
+func everyCall(t *testing.T, s *Store) map[string]func() error {
+	sl := s.Slot("nightly", "gfx1151")
+	return map[string]func() error{
+		"run": func() error {
+			l, err := s.LockRun(t.Context(), "update")
+			if err == nil {
+				_, err = s.PruneTarballs(t.Context(), map[string]int{sl.Name(): 0})
+				err = errors.Join(err, l.Release())
+			}
+			return err
+		},
+		"hold": func() error { return sl.Hold(t.Context(), time.Time{}, "") },
+		"link": func() error {
+			_, err := s.MakeLink(t.Context(), sl, LinkOptions{Path: filepath.Join(filepath.Dir(s.Root()), "rocm"), By: LinkByVerb})
+			return err
+		},
+		"pins":   func() error { _, err := s.FindPins(night(1)); return err },
+		"record": func() error { var rec any; return sl.ReadRun(night(1), &rec) },
+		"prune":  func() error { _, err := sl.Prune(t.Context(), Keep{Last: 2}); return err },
+		"check":  func() error { _, err := sl.LastCheck(); return err },
+		"tarballs": func() error {
+			bad, err := s.DamagedTarballs()
+			if len(bad) > 0 {
+				err = errors.Join(err, bad[0])
+			}
+			return err
+		},
+		"verify": func() error {
+			gens, err := sl.Generations()
+			if err != nil {
+				return err
+			}
+			_, err = s.Verify(t.Context(), gens, VerifyOptions{})
+			for i := range gens {
+				_, merr := gens[i].Manifest()
+				err = errors.Join(err, merr)
+			}
+			return err
+		},
 	}
 }
 

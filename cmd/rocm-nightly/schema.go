@@ -48,7 +48,7 @@ func kept() map[string]form {
 		"state":        {title: "state.json of a slot", heading: "state.json", of: reflect.TypeFor[store.State]()},
 		"checks":       {title: "checks.json of a slot", heading: "checks.json", of: store.ChecksType()},
 		"ledger":       {title: "one line of ledger.jsonl", heading: "ledger.jsonl", of: reflect.TypeFor[store.LedgerEntry]()},
-		"lock":         {title: "what run.lock, switch.lock and .staging-*.lock hold while they are held", heading: "Locks", of: reflect.TypeFor[store.Holder]()},
+		"lock":         {title: "what run.lock, links.lock, switch.lock and .staging-*.lock hold while they are held", heading: "Locks", of: reflect.TypeFor[store.Holder]()},
 		"links":        {title: "links.json of a store", heading: "links.json", of: store.LinksType()},
 		"kept-tarball": {title: "tarball.json of a kept tarball", heading: "tarball.json", of: store.TarballType()},
 		"lease-record": {title: "leases/NAME.json of a store", heading: "Leases", of: reflect.TypeFor[store.Lease]()},

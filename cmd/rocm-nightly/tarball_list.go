@@ -109,6 +109,10 @@ func (a *app) checked(ctx context.Context, all []store.Tarball, bad []*store.Tar
 		}
 	}
 	for _, b := range bad {
+		if errors.Is(b, store.ErrNewer) { // which says itself what to try
+			failed = errors.Join(failed, b)
+			continue
+		}
 		failed = errors.Join(failed, fmt.Errorf("%w (it serves nobody: remove the directory)", b))
 	}
 	return out, failed
