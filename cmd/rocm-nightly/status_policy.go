@@ -47,7 +47,7 @@ type stagedStatus struct {
 // refusal is a release, or a generation, that failed.
 type refusal struct {
 	Version    string    `json:"version"`
-	Kind       string    `json:"kind"` // audit, omit, damage, smoke, health, or "" where an older version has written it
+	Kind       string    `json:"kind"` // audit, omit, damage, smoke, health, or new bytes
 	Since      time.Time `json:"since"`
 	Generation string    `json:"generation,omitempty"`
 	Reason     string    `json:"reason"`
@@ -81,13 +81,13 @@ func (p *policyStatus) refused(st *store.State, cur *store.Generation) {
 			continue
 		}
 		item := refusal{Version: r.Version, Kind: r.Kind, Since: r.At, Generation: r.Generation, Reason: r.Reason}
-		if item.Version == "" { // written by an older version, or about new bytes
-			if item.Version = versionIn(key); item.Version == "" {
+		if item.Kind == "" {
+			// Verdicts of programs before kinds are another program's: all but those on
+			// new bytes are made again.
+			if item.Version = versionIn(key); item.Version == "" || !strings.HasPrefix(key, "new bytes: ") {
 				continue
 			}
-			if strings.HasPrefix(key, "new bytes: ") {
-				item.Kind = "new bytes"
-			}
+			item.Kind = "new bytes"
 		}
 		if cur != nil && older(item.Version, cur.Version) {
 			continue
