@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // LinkOptions says what link to make.
@@ -137,8 +139,8 @@ func (b *linkBook) makeNew(l Link, o LinkOptions) (Link, error) {
 	} else if fi, serr := os.Stat(dir); serr != nil || !fi.IsDir() {
 		err = &LinkError{l.Path, "its directory is not there", "try: mkdir -p " + dir}
 	}
-	if err == nil {
-		err = os.Symlink(l.target(s), l.Path) // which replaces nothing
+	if err == nil { // which replaces nothing
+		err = fault.Do("store.link.make", func() error { return os.Symlink(l.target(s), l.Path) })
 	}
 	if err == nil {
 		return l, s.disk.syncDir(dir)

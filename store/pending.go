@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
 // Unproven is a generation that was activated and whose health check after
@@ -113,7 +115,7 @@ func (sl *Slot) try(ctx context.Context, gen, why string, left func([]string, st
 			v.state.Unproven.From = v.state.Previous(gen)
 		}
 		// Not after the switch: a process that dies in between must leave word.
-		return gen, sl.save(v)
+		return gen, errors.Join(sl.save(v), fault.Point("store.try.saved"))
 	}, left)
 	if err != nil {
 		return fmt.Errorf("activate %s in %s: %w", gen, sl.Name(), err)
@@ -127,7 +129,7 @@ func (sl *Slot) Prove(ctx context.Context, gen string) error {
 		if v.current == gen {
 			v.state.settle(gen)
 		}
-		return nil
+		return fault.Point("store.prove")
 	})
 	if err != nil {
 		return fmt.Errorf("record that %s is in order: %w", gen, err)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 )
 
@@ -181,7 +182,7 @@ func (s *Store) writeSeal(g *Generation, se *seal) error {
 		return err
 	}
 	write := func() error { return s.disk.writeFile(p, b) }
-	err = s.asOwner(write)
+	err = fault.Do("store.seal.write", func() error { return s.asOwner(write) })
 	if errors.Is(err, fs.ErrNotExist) { // a run that began meanwhile took half of it for a dead one's
 		err = s.asOwner(write)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -201,7 +202,7 @@ func (s *Store) moveTarball(ctx context.Context, from, to string, rec *tarballRe
 	made := from
 	err := s.makeWay(to)
 	if err == nil {
-		err = renameNew(from, to)
+		err = fault.Do("store.tarball.move", func() error { return renameNew(from, to) })
 	}
 	if errors.Is(err, unix.EXDEV) {
 		made = filepath.Join(parent, keepingPrefix+random())
@@ -215,7 +216,7 @@ func (s *Store) moveTarball(ctx context.Context, from, to string, rec *tarballRe
 	if err != nil {
 		return err
 	}
-	if err := s.disk.syncDir(parent); err != nil {
+	if err := errors.Join(fault.Point("store.tarball.moved"), s.disk.syncDir(parent)); err != nil {
 		return err
 	}
 	if made != from {
@@ -232,7 +233,7 @@ func (s *Store) makeWay(to string) error {
 		return nil
 	}
 	dying := filepath.Join(filepath.Dir(to), dyingPrefix+random())
-	if err := moveAway(to, dying); err != nil {
+	if err := fault.Do("store.tarball.way", func() error { return moveAway(to, dying) }); err != nil {
 		return err
 	}
 	if err := removeTree(dying); err != nil {

@@ -35,6 +35,8 @@ type faulty struct {
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
 	f := &faulty{axe: newAxe(t, 2), passed: map[string]int{}}
+	f.health = `{smoke: "off", command: ["true"], sandbox: "off"}`
+	f.configure(t, "keep_tarballs: 1\n")
 	f.install(t, 0)
 	f.install(t, 1)
 	if err := os.Remove(filepath.Join(f.disk, "opt/rocm")); err != nil { // the next run sets it
@@ -62,7 +64,9 @@ func newFaulty(t *testing.T) *faulty {
 // plant leaves what runs leave that were killed.
 func (a *axe) plant(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{".staging-DEAD/opt/rocm", ".dying-DEAD/opt/rocm"} {
+	unrecorded := "../../tarballs/nightly/therock-dist-linux-gfx1151-" + axeNight(2) + ".tar.gz"
+	download := "../../spool/nightly/therock-dist-linux-gfx1151-" + axeNight(0) + ".tar.gz"
+	for _, dir := range []string{".staging-DEAD/opt/rocm", ".dying-DEAD/opt/rocm", unrecorded, download} {
 		if err := os.MkdirAll(a.slot(dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -99,9 +103,14 @@ func TestPromiseAFaultAtAnyPointIsMendedByTheNextRun(t *testing.T) {
 	}
 }
 
+// rare are the kinds that nothing tells from ENOSPC; ROCM_NIGHTLY_AXE_FAULTS=all
+// has them too.
+var rare = map[string]bool{"EDQUOT": true, "EROFS": true}
+
 type strike struct{ armed, kind string }
 
-// strikes lists every way in which every point can fail.
+// strikes lists every way in which every point can fail, or with
+// ROCM_NIGHTLY_AXE_POINT those whose names begin so.
 func (f *faulty) strikes(t *testing.T) (all []strike) {
 	t.Helper()
 	for _, p := range fault.Points() {
@@ -109,7 +118,13 @@ func (f *faulty) strikes(t *testing.T) (all []strike) {
 			t.Errorf("an update does not pass %s: change the update of this test so that it does", p.Name)
 			continue
 		}
+		if only := os.Getenv("ROCM_NIGHTLY_AXE_POINT"); !strings.HasPrefix(p.Name, only) {
+			continue
+		}
 		for _, kind := range p.Form.Kinds() {
+			if rare[kind] && os.Getenv("ROCM_NIGHTLY_AXE_FAULTS") != "all" {
+				continue
+			}
 			passages := 1
 			if kind == "exit" {
 				passages = min(f.passed[p.Name], mostPassages)
