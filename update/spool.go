@@ -87,7 +87,7 @@ func (t *task) sweepSpool(ctx context.Context) {
 				continue
 			}
 		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+		if err := dropSpool(filepath.Join(dir, e.Name())); err != nil { // another process may be at it
 			t.r.o.Log.Warn("an old download could not be removed", "error", err)
 		}
 	}
