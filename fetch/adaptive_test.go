@@ -48,14 +48,14 @@ func TestNeverMoreThanConnections(t *testing.T) {
 		n++
 		open++
 		most = max(most, open)
-		bad := n%7 == 3
+		bad, code := n%7 == 3, []int{503, 429, 500, 502}[n%4]
 		mu.Unlock()
 		<-time.After(2 * time.Millisecond)
 		mu.Lock()
 		open--
 		mu.Unlock()
 		if bad {
-			status([]int{503, 429, 500, 502}[n%4])(w, r)
+			status(code)(w, r)
 		}
 		return bad
 	}

@@ -213,7 +213,8 @@ func TestShortenedLabels(t *testing.T) {
 	}
 }
 
-// TestHostileListing: the time that a page takes grows with its length.
+// TestHostileListing: the time that a page takes grows with its length. With the
+// square of it, these would take hours; the limit is for machines that are busy.
 func TestHostileListing(t *testing.T) {
 	for name, unit := range map[string]string{
 		"links":     `<a href=x>`,
@@ -230,7 +231,7 @@ func TestHostileListing(t *testing.T) {
 			if _, _, err := parseIndex([]byte(body), mustURL(t, "https://h/d/"), testNow); err == nil {
 				t.Error("a table without end is no error")
 			}
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > 2*time.Minute {
 				t.Errorf("%d bytes took %s", len(body), took)
 			}
 		})
