@@ -16,6 +16,7 @@ type model struct {
 	active  string
 	history []string // only what is still installed
 	left    []string // versions newer than the active one, or equal to it
+	byRun   bool     // a run has made the last switch, and nobody by hand
 }
 
 func (m *model) install(version string) string {
@@ -38,6 +39,7 @@ func (m *model) install(version string) string {
 
 func (m *model) activate(name string) {
 	m.left = slices.DeleteFunc(m.left, func(l string) bool { return l <= versionIn(name) })
+	m.byRun = m.byRun || m.active != name
 	m.point(name)
 }
 
@@ -59,6 +61,7 @@ func (m *model) leave(to string) {
 	if from >= versionIn(to) && !slices.Contains(m.left, from) {
 		m.left = append(m.left, from)
 	}
+	m.byRun = m.byRun && m.active == to
 	m.point(to)
 }
 
@@ -106,11 +109,14 @@ func (m *model) prune(keep int) {
 	}
 }
 
-// waits is what the next run would activate; where nothing is active the newest
-// stays in any case.
+// waits is what the next run would activate, which is nothing that a run has
+// replaced; where nothing is active the newest stays in any case.
 func (m *model) waits() string {
 	best := m.active
 	for _, g := range m.gens {
+		if m.byRun && slices.Contains(m.history, g) {
+			continue
+		}
 		if !m.skip(versionIn(g)) && (best == "" || m.newer(g, best)) {
 			best = g
 		}

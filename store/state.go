@@ -161,11 +161,14 @@ func (sl *Slot) reconcile(v *view, names []string) {
 	for i, a := range st.History {
 		st.History[i].Gone = a.Gone || !slices.Contains(names, a.Generation)
 	}
-	known := &State{Installed: st.Installed}
 	for _, name := range names {
 		if !seen[name] {
-			g := sl.generation(name, known)
-			st.Installed = append(st.Installed, Install{name, g.Installed})
+			g := sl.generation(name, &State{}) // its time is that of its commit
+			at := len(st.Installed)
+			for v.read != nil && at > 0 && st.Installed[at-1].At.After(g.Installed) {
+				at--
+			}
+			st.Installed = slices.Insert(st.Installed, at, Install{name, g.Installed})
 		}
 	}
 	reverted := st.reconcileProof(v.current, names)
