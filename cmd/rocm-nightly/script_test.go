@@ -34,12 +34,16 @@ func TestMain(m *testing.M) {
 //	corrupt MODE FILE                  truncate, flip, html or replace a file
 //	readlink LINK TARGET               compare where a link points
 func TestScripts(t *testing.T) {
+	bin := plainBinary(t)
 	nights := &nightCache{dir: t.TempDir(), made: map[string]string{}}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Setup:               setupScript,
-		Condition:           scriptCondition,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
+			return setupScript(env)
+		},
+		Condition: scriptCondition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"night":    nights.night,
 			"serve":    serveNights,
@@ -48,6 +52,20 @@ func TestScripts(t *testing.T) {
 			"readlink": readlink,
 		},
 	})
+}
+
+// plainBinary builds the program as users have it, and returns its directory. The
+// test's own binary would do, but with the race detector it takes most of a second
+// to start, more than a thousand times; what runs in parallel is in packages whose
+// own tests have the detector.
+func plainBinary(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "rocm-nightly"), ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	return dir
 }
 
 // scriptCondition knows [smallfs]: a file system can be mounted in a namespace
