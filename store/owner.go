@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -66,25 +67,33 @@ func (s *Store) asOwner(do func() error) error {
 	return err
 }
 
-// giveBack makes the owner of the store the owner of what root has left in it
-// under the given names, relative to ROOT, where it is root's. Nothing outside
-// ROOT is reached, and no file that has another name somewhere.
-func (s *Store) giveBack(names ...string) error {
+// inForeign runs do in dir where root works on the store of somebody else; elsewhere
+// there is nothing to do. do reaches nothing outside dir.
+func (s *Store) inForeign(dir string, do func(o owner, root *os.Root) error) error {
 	o, ok := s.foreign()
 	if !ok {
 		return nil
 	}
-	root, err := os.OpenRoot(s.root)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for _, name := range names {
-		if err := o.give(root, name); err != nil {
-			return err
+	return do(o, root)
+}
+
+// giveBack makes the owner of the store the owner of what root has left in it
+// under the given names, relative to ROOT, where it is root's. Nothing outside
+// ROOT is reached, and no file that has another name somewhere.
+func (s *Store) giveBack(names ...string) error {
+	return s.inForeign(s.root, func(o owner, root *os.Root) error {
+		for _, name := range names {
+			if err := o.give(root, name); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // give is giveBack of one name.
@@ -126,60 +135,45 @@ func (s *Store) makeDir(path string) error {
 // which are given when they are committed, and root's own leases: a lease counts
 // for who owns its record.
 func (s *Store) giveBackAll() error {
-	o, ok := s.foreign()
-	if !ok {
-		return nil
-	}
-	root, err := os.OpenRoot(s.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+	return s.inForeign(s.root, func(o owner, root *os.Root) error {
+		return fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if filepath.Dir(p) == leasesName {
+				return nil
+			}
+			if err := o.give(root, p); err != nil {
+				return err
+			}
+			if e.IsDir() && (filepath.Base(filepath.Dir(p)) == generationsName || strings.HasPrefix(e.Name(), dyingPrefix)) {
+				return fs.SkipDir
+			}
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if filepath.Dir(p) == leasesName {
-			return nil
-		}
-		if err := o.give(root, p); err != nil {
-			return err
-		}
-		if e.IsDir() && (filepath.Base(filepath.Dir(p)) == generationsName || strings.HasPrefix(e.Name(), dyingPrefix)) {
-			return fs.SkipDir
-		}
-		return nil
+		})
 	})
 }
 
 // noLinks refuses directories that the owner of a store has replaced by links
 // before root downloads and unpacks by way of them.
 func (s *Store) noLinks() error {
-	o, ok := s.foreign()
-	if !ok {
-		return nil
-	}
-	root, err := os.OpenRoot(s.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, top := range []string{spoolDirName, slotsName, tarballsName, leasesName} {
-		err := fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+	return s.inForeign(s.root, func(o owner, root *os.Root) error {
+		tops := []string{spoolDirName, slotsName, tarballsName, leasesName}
+		return fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
 			first, rest, _ := strings.Cut(p, "/")
 			switch {
 			case err != nil || p == ".":
 				return err
-			case first != top:
+			case !slices.Contains(tops, first):
 				if e.IsDir() {
 					return fs.SkipDir
 				}
 				return nil
 			case e.Type() != fs.ModeSymlink:
-			case top == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName && e.Name() != sealsName:
+			case first == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName && e.Name() != sealsName:
 				return nil // current, or nothing of ours
 			default:
 				return fmt.Errorf("%s is a symlink in the store of uid %d, which root does not follow (remove it, or run this as that user)", filepath.Join(s.root, p), o.uid)
@@ -189,11 +183,7 @@ func (s *Store) noLinks() error {
 			}
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // openSpools gives what downloads have left in the spool the modes of everything
@@ -227,19 +217,12 @@ func (s *Store) openSpools() error {
 // given whatever names they have: those that they share with other generations
 // are the owner's already.
 func (s *Store) giveTree(dir string) error {
-	o, ok := s.foreign()
-	if !ok {
-		return nil
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return root.Lchown(p, o.uid, o.gid)
+	return s.inForeign(dir, func(o owner, root *os.Root) error {
+		return fs.WalkDir(root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return root.Lchown(p, o.uid, o.gid)
+		})
 	})
 }

@@ -79,15 +79,7 @@ slot.`,
 
 // holdSlot finds the slot, changes its hold and says so.
 func (a *app) holdSlot(args []string, do func(*store.Slot) error) error {
-	st, err := a.store()
-	if err != nil {
-		return err
-	}
-	name := ""
-	if len(args) > 0 {
-		name = args[0]
-	}
-	sl, err := st.FindSlot(name)
+	sl, err := a.slot(args)
 	if err != nil {
 		return err
 	}

@@ -37,19 +37,11 @@ is refused at once.`,
 }
 
 func (a *app) remove(cmd *cobra.Command, args []string, o store.RemoveOptions) error {
-	st, err := a.store()
+	sl, err := a.slot(args[:len(args)-1])
 	if err != nil {
 		return err
 	}
-	name := ""
-	if len(args) > 1 {
-		name = args[0]
-	}
-	sl, err := st.FindSlot(name)
-	if err != nil {
-		return err
-	}
-	lock, err := st.LockRun(cmd.Context(), "remove")
+	lock, err := sl.Store().LockRun(cmd.Context(), "remove")
 	if err != nil {
 		return err
 	}

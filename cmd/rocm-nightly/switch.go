@@ -52,17 +52,22 @@ rename, offline.`,
 	return c
 }
 
-// switchSlot finds the slot, switches it and says so.
-func (a *app) switchSlot(ctx context.Context, args []string, do func(*store.Slot) (from, to *store.Generation, err error)) error {
+// slot is the one that the first of args names, or the only one there is.
+func (a *app) slot(args []string) (*store.Slot, error) {
 	st, err := a.store()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
 	}
-	sl, err := st.FindSlot(name)
+	return st.FindSlot(name)
+}
+
+// switchSlot finds the slot, switches it and says so.
+func (a *app) switchSlot(ctx context.Context, args []string, do func(*store.Slot) (from, to *store.Generation, err error)) error {
+	sl, err := a.slot(args)
 	if err != nil {
 		return err
 	}
