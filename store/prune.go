@@ -252,7 +252,12 @@ func (sl *Slot) must(v *view, name string) string {
 		return KeptPrevious
 	case name == v.state.KnownGood():
 		return KeptGood
-	case name == sl.pending(v), v.current == "" && name == have[len(have)-1] && sl.pending(v) == "":
+	}
+	waits := sl.pending(v)
+	if waits == "" && v.current == "" && len(have) > 0 {
+		waits = have[len(have)-1]
+	}
+	if name == waits {
 		return KeptWaiting
 	}
 	return ""
