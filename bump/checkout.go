@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
 // WriteCheckout edits files in a local checkout at dir and touches nothing
@@ -76,7 +78,7 @@ func readRegular(root *os.Root, name string) (_ []byte, _ fs.FileMode, err error
 	if !os.SameFile(info, opened) {
 		return nil, 0, fmt.Errorf("read %s: it changed while it was opened", name)
 	}
-	src, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	src, err := io.ReadAll(io.LimitReader(f, pinfile.MaxLen+1))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", name, err)
 	}

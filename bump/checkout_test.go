@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
 func checkout(t *testing.T) string {
@@ -76,7 +78,7 @@ func TestWriteCheckoutIsAllOrNothing(t *testing.T) {
 		{Path: "flake.nix", Set: map[string]string{"version": "{{.Version}}"}},
 		{Path: "sub/pins.nix", Set: map[string]string{"version": "{{.Version}}"}},
 	}, night(newVersion))
-	var match *MatchError
+	var match *pinfile.MatchError
 	if !errors.As(err, &match) || match.File != "sub/pins.nix" || match.Count != 3 {
 		t.Fatalf("got %v", err)
 	}

@@ -45,15 +45,3 @@ func ExampleRun() {
 	fmt.Println(res.Message)
 	// Output: pushed rocm: 10.2.0a20260928 -> 10.2.0a20260930 (gfx1151) to branch rocm-nightly/flake
 }
-
-func ExampleEditNix() {
-	src := []byte("{\n  # version = \"1\";\n  version = \"2\";\n}\n")
-	out, err := bump.EditNix(src, map[string]string{"version": "3"})
-	fmt.Printf("%s%v\n", out, err)
-	// Output:
-	// {
-	//   # version = "1";
-	//   version = "3";
-	// }
-	// <nil>
-}

@@ -206,7 +206,7 @@ func parseRefs(out string) (oids map[string]string, head string) {
 }
 
 func isOID(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && onlyOf(s, "0123456789abcdef")
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // fetch brings the base's commit, and the branch's, without their history.

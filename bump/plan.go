@@ -7,13 +7,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
 // want is what one target file shall hold.
 type want struct {
-	path string
-	set  map[string]string // key -> value
-	pins map[string]Pin    // key -> the pin that the value is of
+	path   string
+	format string
+	set    map[string]string // key -> value
+	pins   map[string]Pin    // key -> the pin that the value is of
 }
 
 // plan is what a repository shall hold.
@@ -47,7 +50,7 @@ func planFiles(files []File, pins map[string]Pin) (*plan, error) {
 		targets[target] = true
 		w := byPath[f.Path]
 		if w == nil {
-			w = &want{f.Path, map[string]string{}, map[string]Pin{}}
+			w = &want{f.Path, f.Format, map[string]string{}, map[string]Pin{}}
 			byPath[f.Path] = w
 		}
 		if err := w.add(f, pin); err != nil {
@@ -107,8 +110,8 @@ func checkFile(f File) error {
 	if err := checkPath(f.Path); err != nil {
 		return err
 	}
-	if f.Format != "" && f.Format != "nix" {
-		return fmt.Errorf("plan %s: format %.40q is not known (known: nix)", f.Path, f.Format)
+	if f.Format != "" && !slices.Contains(pinfile.Formats(), f.Format) {
+		return fmt.Errorf("plan %s: format %.40q is not known (known: %s)", f.Path, f.Format, strings.Join(pinfile.Formats(), ", "))
 	}
 	if len(f.Set) == 0 {
 		return fmt.Errorf("plan %s: nothing is set (write e.g. set: {version: \"{{.Version}}\"})", f.Path)
@@ -134,19 +137,13 @@ func checkPath(path string) error {
 
 // edit returns the new content of w's file and the values that differ.
 func (w *want) edit(src []byte) ([]byte, []Edit, error) {
-	was, err := Current(src, w.set)
+	res, err := pinfile.Edit(w.path, src, w.set, pinfile.Options{Format: w.format})
 	if err != nil {
-		return nil, nil, inside(w.path, err)
-	}
-	out, err := EditNix(src, w.set)
-	if err != nil {
-		return nil, nil, inside(w.path, err)
+		return nil, nil, err
 	}
 	var edits []Edit
-	for _, key := range slices.Sorted(maps.Keys(w.set)) {
-		if was[key] != w.set[key] {
-			edits = append(edits, Edit{w.path, key, w.pins[key].Target, was[key], w.set[key]})
-		}
+	for _, c := range res.Changes {
+		edits = append(edits, Edit{w.path, c.Key, w.pins[c.Key].Target, c.From, c.To})
 	}
-	return out, edits, nil
+	return res.Text, edits, nil
 }

@@ -22,7 +22,7 @@ func TestFromPin(t *testing.T) {
 			MTime: time.Date(2026, 9, 30, 23, 0, 0, 0, time.FixedZone("", -7200))},
 		Digest: digest, Size: 5,
 	}, "gfx1103")
-	want := Pin{newVersion, "https://h/x.tar.gz", newSRI, newHex, newNix32, 5, "2026-10-01", "gfx110X-all", "gfx1103", "nightly", "x.tar.gz"}
+	want := Pin{Version: newVersion, URL: "https://h/x.tar.gz", SRI: newSRI, Hex: newHex, Nix32: newNix32, Size: 5, Date: "2026-10-01", Family: "gfx110X-all", Target: "gfx1103", Channel: "nightly", Name: "x.tar.gz"}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

@@ -47,9 +47,9 @@ func list(t *testing.T) []pkg {
 // arrows lists, for each room, the rooms of this module that it may import.
 // The leaves may be imported by everybody, but for config and demo.
 var arrows = map[string][]string{
-	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor"},
+	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/aur"},
 	"serve":            {},
-	"update":           {"fetch", "repack", "store", "bump", "audit", "audit/smoke"},
+	"update":           {"fetch", "repack", "store", "bump", "bump/body", "audit", "audit/diff", "audit/smoke"},
 	"repack":           {"unpack", "patchelf", "wrap", "audit"},
 	"audit":            {"patchelf", "wrap"},
 	"audit/diff":       {"patchelf"},
@@ -57,7 +57,12 @@ var arrows = map[string][]string{
 	"audit/smoke":      {"patchelf"},
 	"wrap":             {"patchelf"},
 	"store":            {},
-	"bump":             {},
+	"bump":             {"bump/pinfile", "bump/forge", "bump/body", "audit/diff"},
+	"bump/pinfile":     {},
+	"bump/forge":       {},
+	"bump/body":        {"bump/pinfile", "audit/diff"},
+	"bump/feed":        {},
+	"bump/aur":         {"bump/pinfile"},
 	"fetch":            {},
 	"unpack":           {"unpack/pgunzip"},
 	"unpack/pgunzip":   {},
@@ -82,6 +87,7 @@ var arrows = map[string][]string{
 	"internal/ldcache":       {},
 	"internal/schema":        {},
 	"internal/provenance":    {},
+	"internal/secret":        {},
 	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
 	"internal/fault":         {},
@@ -89,7 +95,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "docs", "internal/fault"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "internal/secret", "docs", "internal/fault"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

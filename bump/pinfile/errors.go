@@ -1,4 +1,4 @@
-package bump
+package pinfile
 
 import (
 	"bytes"
@@ -141,9 +141,9 @@ func prefixOf(file string) string {
 	return file + ":"
 }
 
-// inside names the file in an edit's error, which was made without knowing
+// InFile names the file in an edit's error, which was made without knowing
 // it, and gives the error a file when it is of no such type.
-func inside(file string, err error) error {
+func InFile(file string, err error) error {
 	switch e := err.(type) {
 	case *MatchError:
 		e.File = file

@@ -1,4 +1,4 @@
-package bump
+package pinfile
 
 // uriEnd returns where the URI at the lexer's position ends, or 0. Nix takes
 // scheme:rest without quotes; the scheme begins with a letter.

@@ -1,0 +1,94 @@
+package body
+
+import (
+	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
+)
+
+// Flavor is whose Markdown is written.
+type Flavor string
+
+// The flavors.
+const (
+	GitHub Flavor = "github"
+	Gitea  Flavor = "gitea"
+	GitLab Flavor = "gitlab"
+	Plain  Flavor = "git" // text, for a commit's message
+)
+
+// Edit is one value that the request changes.
+type Edit struct {
+	Path   string // of the file
+	Key    string
+	Target string
+	From   string
+	To     string
+	Line   int
+}
+
+// Input is what a body tells.
+type Input struct {
+	Flavor  Flavor
+	Name    string // of the bump in the config
+	Config  string // which config asked for it, and where, for people; no path of a home
+	Base    string // branch
+	Branch  string
+	Edits   []Edit
+	Pins    []pinfile.Pin // by target, those that the request is about
+	Proofs  []Proof       // by target
+	Skipped []string      // targets that were left out, for they have no verified tarball
+	Notes   []string      // one line each: what else a reader should know
+	Checks  []Check       // what `check` commands of the config came to
+	Limit   int           // bytes; 0 is what the flavor's forge takes
+}
+
+// Check is one command of the config that was run in the edited checkout.
+type Check struct {
+	Command string // for people
+	Passed  bool
+	Seconds float64
+	Tail    string // the end of what it said
+}
+
+// Boxes that a person can tick in a body.
+const (
+	BoxRetry  = "retry"  // make the branch anew on the base, whoever's commits it holds
+	BoxIgnore = "ignore" // close this, and do not offer this version again
+)
+
+// Render writes the body of a pull request.
+func Render(in Input) string { return "" }
+
+// Message writes what follows the title in the commit's message: plain text.
+func Message(in Input) string { return "" }
+
+// Fingerprint returns the fingerprint that a body written by Render carries, ""
+// if it carries none or somebody has changed the text since: a body whose
+// fingerprint is that of a new one needs no edit.
+func Fingerprint(text string) string { return "" }
+
+// Versions returns, by target, the versions that a body written by Render is
+// about, as its hidden marker has them; nil if it has none.
+func Versions(text string) map[string]string { return nil }
+
+// Ticked returns the boxes of a body, or of a dashboard, that a person has
+// ticked.
+func Ticked(text string) []string { return nil }
+
+// Comment returns a comment that says text and that Marked finds again by kind.
+func Comment(kind, text string) string { return "" }
+
+// Marked returns the kind of a comment that Comment made, "" of any other.
+func Marked(comment string) string { return "" }
+
+// Entry is one line of a dashboard.
+type Entry struct {
+	Group   string // name of the bump, and its target where there are several
+	State   string // open, pending, limited, failed, ignored or current
+	Version string
+	Request string // page of the request; "" if there is none
+	Why     string // one line
+	Boxes   []string
+}
+
+// Dashboard writes the text of the issue that lists entries.
+func Dashboard(flavor Flavor, entries []Entry, updated string, limit int) string { return "" }
