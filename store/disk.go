@@ -147,20 +147,15 @@ func ensureFile(path string) error {
 	return errors.Join(f.Chmod(fileMode), f.Close())
 }
 
-// replaceLink makes name in dir a symlink to target by one rename. When
-// fresh, a name that is already there is an error that matches fs.ErrExist.
-func (d disk) replaceLink(dir, name, tempPrefix, target string, fresh bool) error {
+// replaceLink makes name in dir a symlink to target by one rename.
+func (d disk) replaceLink(dir, name, tempPrefix, target string) error {
 	temp := filepath.Join(dir, tempPrefix+random())
 	if err := fault.Do("store.switch.symlink", func() error { return os.Symlink(target, temp) }); err != nil {
 		return err
 	}
-	rename := os.Rename
-	if fresh {
-		rename = renameNew
-	}
 	err := fault.Point("store.switch.rename")
 	if err == nil {
-		err = rename(temp, filepath.Join(dir, name))
+		err = os.Rename(temp, filepath.Join(dir, name))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(temp))

@@ -184,6 +184,16 @@ func (all mounts) holding(id uint64, path string) *mount {
 	return best
 }
 
+// firstBelow returns a mount at dir or below it; nil if there is none.
+func (all mounts) firstBelow(dir string) *mount {
+	for i := range all {
+		if below(all[i].point, dir) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // inside is the path in the file system of what has the given path.
 func (m *mount) inside(name string) string {
 	rest := strings.TrimPrefix(name, m.point)

@@ -8,14 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
@@ -144,18 +141,12 @@ func sealPath(g *Generation) string {
 
 // readSeal reads the seal of a generation whose directory has the inode dir.
 func (s *Store) readSeal(g *Generation, dir uint64) (*seal, error) {
-	f, err := os.OpenFile(sealPath(g), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	b, err := readFile(sealPath(g), maxSeal)
+	if errors.Is(err, errDamaged) {
+		err = fmt.Errorf("%w: %w", errSeal, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close() // opened for reading
-	fi, err := f.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxSeal {
-		return nil, errors.Join(errSeal, err)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSeal+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errSeal, err)
 	}
 	h, se, err := parseSeal(b)
 	if err == nil && (h.Generation != g.Name || h.Dir != dir) {

@@ -119,7 +119,7 @@ func (sl *Slot) move(ctx context.Context, why string, pick func(*view) (string, 
 // never neither: rename(2) replaces the symlink. record is the failure of
 // making that durable; err, of doing it.
 func (sl *Slot) point(name string) (record, err error) {
-	err = sl.store.disk.replaceLink(sl.path(), currentName, currentPrefix, generationsName+"/"+name, false)
+	err = sl.store.disk.replaceLink(sl.path(), currentName, currentPrefix, generationsName+"/"+name)
 	if err == nil {
 		return nil, nil
 	}

@@ -138,7 +138,7 @@ func TestRollbackIsNotUndone(t *testing.T) {
 			return errors.Join(installOne(ctx, sl, dev+"aaa"), installOne(ctx, sl, dev+"bbb"), second(sl.Rollback(ctx)))
 		}, []string{dev + "bbb", night(3)}, []string{dev + "ccc"}},
 		"killed before the record": {func(sl *Slot, ctx context.Context) error {
-			return sl.store.disk.replaceLink(sl.path(), currentName, currentPrefix, "generations/"+night(2), false)
+			return sl.store.disk.replaceLink(sl.path(), currentName, currentPrefix, "generations/"+night(2))
 		}, []string{night(3)}, []string{night(4)}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -161,12 +161,16 @@ func (w *uninstaller) check(ctx context.Context) error {
 	if find == nil {
 		find = w.s.InUse
 	}
+	all, err := mountsOf("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("find out what is mounted in the slots: %w", err)
+	}
 	for _, sl := range w.o.Slots {
 		if sl.err != nil {
 			return sl.err
 		}
-		if mounts := mountsBelow(realPath(sl.path())); len(mounts) > 0 {
-			return fmt.Errorf("%s is a mount point in %s (umount it first)", mounts[0], sl.Name())
+		if m := all.firstBelow(realPath(sl.path())); m != nil {
+			return fmt.Errorf("%s is a mount point in %s (umount it first)", m.point, sl.Name())
 		}
 		gens, err := sl.Generations()
 		if errors.Is(err, ErrNewer) {

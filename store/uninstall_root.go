@@ -123,7 +123,7 @@ func (w *uninstaller) dropSpool(dir string) {
 		return
 	}
 	w.removeTree(dir)
-	w.rmdir(filepath.Dir(dir), "")
+	w.rmdir(filepath.Dir(dir))
 }
 
 // rootFiles are those in ROOT that are ours, beside the ledger; rootOwn are made
@@ -239,9 +239,9 @@ func (w *uninstaller) downloadsDir(dir string, e fs.DirEntry) {
 				w.left(filepath.Join(at, t.Name()), "it is not ours")
 			}
 		}
-		w.rmdir(at, "")
+		w.rmdir(at)
 	}
-	w.rmdir(dir, "")
+	w.rmdir(dir)
 }
 
 // listDir lists a directory; what cannot be read is empty, and shows when it is

@@ -252,16 +252,16 @@ func TestUninstallWhereSlotsIsALink(t *testing.T) {
 	equal(t, "elsewhere", entries(t, filepath.Dir(elsewhere)), []string{"precious", "slots"})
 }
 
-func TestMountPoint(t *testing.T) {
-	for line, want := range map[string]string{
-		`36 35 98:0 /mnt1 /mnt/a\040b\134c rw,noatime master:1 - ext3 /dev/root rw`: `/mnt/a b\c`,
-		`36 35 98:0 / / rw - ext3 x rw`:                                             "/", "": "", "1 2 3": "", `1 2 3 4 /a\9 x`: `/a\9`,
-	} {
-		if got := mountPoint(line); got != want {
-			t.Errorf("%q: %q", line, got)
-		}
+func TestMountsBelow(t *testing.T) {
+	all, err := mountsOf("/proc/self/mountinfo")
+	if err != nil || all.firstBelow("/proc") == nil {
+		t.Errorf("/proc is no mount point: %v", err)
 	}
-	if all := mountsBelow("/proc"); len(all) == 0 {
-		t.Error("/proc is no mount point")
+	if m := all.firstBelow(t.TempDir()); m != nil {
+		t.Errorf("%s is mounted in a new directory", m.point)
+	}
+	blank, err := readMounts(strings.NewReader(`36 35 98:0 /mnt1 /mnt/a\040b\134c/d rw,noatime master:1 - ext3 /dev/root rw` + "\n"))
+	if err != nil || blank.firstBelow(`/mnt/a b\c`) == nil || blank.firstBelow("/mnt/a") != nil {
+		t.Errorf("%+v, %v", blank, err)
 	}
 }

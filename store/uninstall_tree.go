@@ -1,14 +1,12 @@
 package store
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +38,7 @@ func (w *uninstaller) bury(dir, name string) {
 	gens := filepath.Join(dir, generationsName)
 	if fi, err := os.Lstat(gens); err == nil && fi.IsDir() {
 		w.sweep(gens, filepath.Join(name, generationsName), oursInGenerations)
-		w.rmdir(gens, "")
+		w.rmdir(gens)
 	}
 	err := unix.Rmdir(dir)
 	switch {
@@ -150,52 +148,10 @@ func (w *uninstaller) removeTree(dir string) {
 	w.u.Removed = append(w.u.Removed, dir)
 }
 
-// rmdir removes a directory if nothing is in it.
-func (w *uninstaller) rmdir(dir, say string) {
-	if w.o.DryRun {
-		return
+// rmdir removes a directory if nothing is in it. What is in it is said by
+// whoever found it there.
+func (w *uninstaller) rmdir(dir string) {
+	if !w.o.DryRun {
+		_ = unix.Rmdir(dir)
 	}
-	err := unix.Rmdir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && say != "" {
-		w.left(dir, "%s", say)
-	}
-}
-
-// mountsBelow lists what is mounted at dir or below it, as far as this process
-// sees.
-func mountsBelow(dir string) []string {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil
-	}
-	defer f.Close() // opened for reading
-	var all []string
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if at := mountPoint(sc.Text()); at == dir || strings.HasPrefix(at, dir+"/") {
-			all = append(all, at)
-		}
-	}
-	return all
-}
-
-// mountPoint is the fifth field of a line of mountinfo (proc(5)), in which
-// blanks and backslashes are written in octal.
-func mountPoint(line string) string {
-	fields := strings.Fields(line)
-	if len(fields) < 5 {
-		return ""
-	}
-	var b strings.Builder
-	for rest := fields[4]; rest != ""; {
-		if len(rest) >= 4 && rest[0] == '\\' {
-			if n, err := strconv.ParseUint(rest[1:4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				rest = rest[4:]
-				continue
-			}
-		}
-		b.WriteByte(rest[0])
-		rest = rest[1:]
-	}
-	return b.String()
 }
