@@ -55,31 +55,6 @@ const (
 	BoxIgnore = "ignore" // close this, and do not offer this version again
 )
 
-// Render writes the body of a pull request.
-func Render(in Input) string { return "" }
-
-// Message writes what follows the title in the commit's message: plain text.
-func Message(in Input) string { return "" }
-
-// Fingerprint returns the fingerprint that a body written by Render carries, ""
-// if it carries none or somebody has changed the text since: a body whose
-// fingerprint is that of a new one needs no edit.
-func Fingerprint(text string) string { return "" }
-
-// Versions returns, by target, the versions that a body written by Render is
-// about, as its hidden marker has them; nil if it has none.
-func Versions(text string) map[string]string { return nil }
-
-// Ticked returns the boxes of a body, or of a dashboard, that a person has
-// ticked.
-func Ticked(text string) []string { return nil }
-
-// Comment returns a comment that says text and that Marked finds again by kind.
-func Comment(kind, text string) string { return "" }
-
-// Marked returns the kind of a comment that Comment made, "" of any other.
-func Marked(comment string) string { return "" }
-
 // Entry is one line of a dashboard.
 type Entry struct {
 	Group   string // name of the bump, and its target where there are several
@@ -89,6 +64,3 @@ type Entry struct {
 	Why     string // one line
 	Boxes   []string
 }
-
-// Dashboard writes the text of the issue that lists entries.
-func Dashboard(flavor Flavor, entries []Entry, updated string, limit int) string { return "" }
