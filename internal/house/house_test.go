@@ -47,7 +47,7 @@ func list(t *testing.T) []pkg {
 // arrows lists, for each room, the rooms of this module that it may import.
 // The leaves may be imported by everybody, but for config and demo.
 var arrows = map[string][]string{
-	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/aur"},
+	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/actions", "bump/aur"},
 	"serve":            {},
 	"update":           {"fetch", "repack", "store", "bump", "bump/body", "audit", "audit/diff", "audit/smoke"},
 	"repack":           {"unpack", "patchelf", "wrap", "audit"},
@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"bump/forge":       {},
 	"bump/body":        {"bump/pinfile", "audit/diff"},
 	"bump/feed":        {},
+	"bump/actions":     {},
 	"bump/aur":         {"bump/pinfile"},
 	"fetch":            {},
 	"unpack":           {"unpack/pgunzip"},
