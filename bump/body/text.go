@@ -62,8 +62,9 @@ func longestRun(s string, c byte) int {
 // link of: no mention, issue, commit, host, key of another tracker or emoji.
 var wordRE = regexp.MustCompile(`\A(?:\(?[A-Za-z]+(?:-[a-z]+)*(?:'[a-z]+)?[)]?[,;:.]?|[0-9]{1,6}(?:\.[0-9]{1,6})?[,;:]?|–)\z`)
 
-// commitRE matches what GitHub may take for a commit.
-var commitRE = regexp.MustCompile(`\A[0-9a-f]{7,}`)
+// linkedRE matches words that look like one, and that a forge may take for a
+// commit or the beginning of a host's name.
+var linkedRE = regexp.MustCompile(`(?i)\A\(?(?:[0-9a-f]{7,}|www\.)`)
 
 // words is one line of prose: what is no plain word stands in code spans,
 // neighbours in one.
@@ -76,7 +77,7 @@ func words(s string) string {
 		}
 	}
 	for _, w := range strings.Fields(inert(plain.Cut(s, maxLine))) {
-		if wordRE.MatchString(w) && !commitRE.MatchString(w) {
+		if wordRE.MatchString(w) && !linkedRE.MatchString(w) {
 			flush()
 			out = append(out, w)
 			continue

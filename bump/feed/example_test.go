@@ -27,6 +27,18 @@ func ExampleEncode() {
 	//   "tags": {
 	//     "latest": "10.2.0a20260930"
 	//   },
+	//   "latest": {
+	//     "version": "10.2.0a20260930",
+	//     "releaseTimestamp": "2026-09-30T08:12:00Z",
+	//     "digest": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+	//     "sri": "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+	//     "nix32": "0mdqa9w1p6cmli6976v4wi0sw9r4p5prkj7lzfd1877wk11c9c73",
+	//     "url": "https://rocm.nightlies.amd.com/tarball-multi-arch/therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz",
+	//     "name": "therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz",
+	//     "size": 13000000000,
+	//     "isStable": false,
+	//     "sourceUrl": "https://github.com/ROCm/TheRock"
+	//   },
 	//   "releases": [
 	//     {
 	//       "version": "10.2.0a20260930",

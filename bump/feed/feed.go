@@ -51,6 +51,7 @@ type document struct {
 	Family    string            `json:"family" jsonschema:"the slug in the file names"`
 	SourceURL string            `json:"sourceUrl"`
 	Tags      map[string]string `json:"tags" jsonschema:"latest: the newest version that is not withdrawn; absent if there is none"`
+	Latest    *entry            `json:"latest,omitempty" jsonschema:"the release that tags.latest names"`
 	Releases  []entry           `json:"releases" jsonschema:"the oldest first"`
 }
 
@@ -92,9 +93,9 @@ func Encode(w io.Writer, f Feed) error {
 		return cmp.Or(a.parsed.Compare(b.parsed), a.time.Compare(b.time), cmp.Compare(a.Version, b.Version))
 	})
 	doc.Releases = doc.Releases[max(0, len(doc.Releases)-MaxReleases):]
-	for _, e := range doc.Releases {
+	for i, e := range doc.Releases {
 		if !e.Deprecated {
-			doc.Tags["latest"] = e.Version
+			doc.Tags["latest"], doc.Latest = e.Version, &doc.Releases[i]
 		}
 	}
 	enc := json.NewEncoder(w)
