@@ -94,6 +94,39 @@ func Fingerprint(text string) string {
 	return found
 }
 
+// Keep returns text, which Render or Dashboard has written, with what others have
+// written above and below our part of old: other bots add to requests. It is text
+// alone where old has no part of ours, or where both together are longer than
+// limit bytes.
+func Keep(old, text string, limit int) string {
+	if len(old) > maxRead {
+		return text
+	}
+	old = unixLines(old)
+	above, rest, begins := strings.Cut(old, markBody+"\n")
+	at := strings.LastIndex(rest, "\n"+markEnd)
+	if !begins || at < 0 || above != "" && !strings.HasSuffix(above, "\n") {
+		return text
+	}
+	_, below, _ := strings.Cut(rest[at+1:], "\n")
+	if below = strings.TrimSpace(below); below != "" {
+		below = "\n" + below + "\n"
+	}
+	if updatedRE.MatchString(below) { // ours, of a dashboard
+		below = ""
+	}
+	if above = strings.TrimSpace(above); above != "" {
+		above += "\n\n"
+	}
+	if out := above + text + below; limit <= 0 || len(out) <= limit {
+		return out
+	}
+	return text
+}
+
+// updatedRE matches the line below a dashboard.
+var updatedRE = regexp.MustCompile(`\A\nUpdated [^\n]*\.\n\z`)
+
 // versionsMark is the marker that Versions reads. What is not fit for it, by
 // length or for its characters, is left out.
 func versionsMark(in Input) string {

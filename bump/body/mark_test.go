@@ -119,3 +119,31 @@ func TestComment(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 }
+
+func TestKeepWhatOthersWrote(t *testing.T) {
+	in := told()
+	old := Render(in)
+	in.Notes = []string{"another night"}
+	text := Render(in)
+	for _, c := range []struct{ name, old, want string }{
+		{"nothing", old, text},
+		{"CRLF", strings.ReplaceAll(old, "\n", "\r\n"), text},
+		{"below", old + "\r\nA bot's summary\r\n\r\nof two lines", text + "\nA bot's summary\n\nof two lines\n"},
+		{"above", "A word first.\n" + old, "A word first.\n\n" + text},
+		{"not ours", "Somebody's own words", text},
+		{"no end", old[:strings.Index(old, markEnd)], text},
+		{"too long", old + strings.Repeat("x", 200_000), text},
+	} {
+		got := Keep(c.old, text, 120_000)
+		if got != c.want {
+			t.Errorf("%s: %s", c.name, got)
+		}
+		if Fingerprint(got) != Fingerprint(text) || Keep(got, text, 120_000) != got {
+			t.Errorf("%s: it is not kept a second time", c.name)
+		}
+	}
+	a, b := Dashboard(GitHub, board(), "today", 0), Dashboard(GitHub, board(), "tomorrow", 0)
+	if Keep(a, b, 0) != b {
+		t.Error("a dashboard keeps when it was updated before")
+	}
+}
