@@ -43,10 +43,3 @@ type Source struct {
 
 // Empty reports whether no place is named.
 func (s Source) Empty() bool { return s == Source{} }
-
-// Read returns the secret that s names: s.Env is looked up with getenv. Space
-// around it is dropped. Errors say where it was looked for and never what was
-// there.
-func (s Source) Read(getenv func(string) string) (Secret, error) {
-	return Secret{}, nil
-}
