@@ -2,7 +2,6 @@ package forge
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -223,9 +222,4 @@ type Trees interface {
 	Move(ctx context.Context, branch, from, to string) error
 	// Remove deletes a branch, if it is at from, else ErrMoved.
 	Remove(ctx context.Context, branch, from string) error
-}
-
-// Open returns the repository that c names. It asks the forge nothing yet.
-func Open(ctx context.Context, c Config) (Forge, error) {
-	return nil, fmt.Errorf("open %s: %w", c.Kind, ErrUnsupported)
 }

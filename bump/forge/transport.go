@@ -1,0 +1,339 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
+)
+
+const (
+	// maxAnswer bounds an answer, in bytes: GitHub's largest blob, 40 MiB, is
+	// 55 MiB as it is sent.
+	maxAnswer = 64 << 20
+	// attemptTime bounds one attempt at a request, its answer read to the end.
+	attemptTime = 90 * time.Second
+	// maxAttempts bounds how often trouble of the forge's or the network's is
+	// tried again; waits for limits are bounded by their sum alone.
+	maxAttempts = 5
+	// maxDetail bounds what an error quotes of an answer, in bytes.
+	maxDetail = 400
+	// writePause is what GitHub asks to be left between requests that change
+	// something: "wait at least one second between each request".
+	writePause = time.Second
+	// secondaryWait is the least wait for a secondary limit that names no time.
+	secondaryWait = time.Minute
+	defaultWait   = 10 * time.Minute
+	maxRedirects  = 5
+	userAgent     = "rocm-nightly"
+)
+
+// transport is the HTTP below a forge's library. It sends requests to one host
+// only, reads answers whole and bounded, leaves a pause between requests that
+// change something, waits for limits, and tries again what may be tried again:
+// reads, and what a caller has marked with repeatable.
+type transport struct {
+	under   http.RoundTripper
+	base    *url.URL // of the API
+	now     func() time.Time
+	sleep   func(ctx context.Context, d time.Duration) error
+	maxWait time.Duration
+
+	hidden  sync.Mutex // guards secrets
+	secrets []secret.Secret
+
+	writes    sync.Mutex // held while a request changes something
+	lastWrite time.Time
+}
+
+// newTransport returns the transport to the API at base, which must be https,
+// or http on this machine.
+func newTransport(c Config, base string) (*transport, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("the forge's API at %q: it is no address of one (e.g. https://HOST/api/v3)", secret.Scrub(base, c.Auth.Token))
+	case u.User != nil:
+		return nil, fmt.Errorf("the forge's API at %s: no user and password belong in its address", u.Host)
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		return nil, fmt.Errorf("the forge's API at %s: only https keeps the token from others (http is for this machine alone)", u.Host)
+	}
+	t := &transport{
+		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait,
+		secrets: []secret.Secret{c.Auth.Token, c.Auth.PrivateKey},
+	}
+	if t.under == nil {
+		t.under = defaultHTTP()
+	}
+	if t.now == nil {
+		t.now = time.Now
+	}
+	if t.sleep == nil {
+		t.sleep = sleep
+	}
+	if t.maxWait <= 0 {
+		t.maxWait = defaultWait
+	}
+	return t, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// defaultHTTP is a transport with a timeout for every step.
+func defaultHTTP() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    20 * time.Second,
+		ResponseHeaderTimeout:  time.Minute,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: 1 << 20,
+		MaxIdleConnsPerHost:    2,
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// client returns an HTTP client over t, or over what wraps t. It follows no
+// redirect to another host, and none that would turn a change into a read.
+func (t *transport) client(over http.RoundTripper) *http.Client {
+	return &http.Client{Transport: over, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) > maxRedirects:
+			return errors.New("too many redirects")
+		case !t.own(req.URL):
+			return fmt.Errorf("a redirect to another host, %s, is not followed: the token is for %s", plain.Cut(req.URL.Host, 100), t.base.Host)
+		case req.Method != via[0].Method:
+			return fmt.Errorf("the repository has moved, to %s: change its address in the config", plain.Cut(req.URL.Path, 200))
+		}
+		return nil
+	}}
+}
+
+func (t *transport) own(u *url.URL) bool {
+	return u.Scheme == t.base.Scheme && strings.EqualFold(u.Host, t.base.Host)
+}
+
+// RoundTrip does one request, and again where that helps and does no harm.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !t.own(req.URL) {
+		return nil, fmt.Errorf("a request to %s is not made: the token is for %s", plain.Cut(req.URL.Host, 100), t.base.Host)
+	}
+	if !reads(req) {
+		t.writes.Lock()
+		defer t.writes.Unlock()
+		defer func() { t.lastWrite = t.now() }()
+		if rest := writePause - t.now().Sub(t.lastWrite); !t.lastWrite.IsZero() && rest > 0 {
+			if err := t.sleep(req.Context(), min(rest, writePause)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t.again(req)
+}
+
+func (t *transport) again(req *http.Request) (*http.Response, error) {
+	b := budgetOf(req.Context(), t.maxWait)
+	secondary := 0
+	for attempt := 1; ; attempt++ {
+		res, err := t.attempt(req)
+		if err == nil {
+			limit := limitOf(res, t.now(), secondary)
+			if limit == nil && res.StatusCode < 500 {
+				return res, nil
+			}
+			if limit != nil {
+				if limit.Secondary {
+					secondary++
+				}
+				attempt-- // the request was refused, not tried
+				if err := t.wait(req.Context(), b, limit.Until.Sub(t.now()), limit); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		if !repeats(req) || attempt >= maxAttempts || req.Context().Err() != nil || permanent(err) {
+			return res, err
+		}
+		if t.wait(req.Context(), b, backoff(attempt), err) != nil {
+			return res, err
+		}
+	}
+}
+
+// wait waits d if the call's budget has it, else it returns reason. One second
+// is the least: a limit that ends now has not ended for every server of theirs.
+func (t *transport) wait(ctx context.Context, b *budget, d time.Duration, reason error) error {
+	d = max(d, time.Second)
+	if !b.take(d) {
+		if reason == nil {
+			reason = errors.New("no time is left to try again")
+		}
+		return reason
+	}
+	return t.sleep(ctx, d)
+}
+
+// backoff is half of 1 s, 2 s, 4 s … and up to as much again.
+func backoff(attempt int) time.Duration {
+	d := time.Second << (attempt - 1)
+	return d/2 + rand.N(d/2+1)
+}
+
+// attempt does the request once and reads its answer.
+func (t *transport) attempt(req *http.Request) (res *http.Response, err error) {
+	ctx, cancel := context.WithTimeout(req.Context(), attemptTime)
+	defer cancel()
+	r := req.Clone(ctx)
+	if req.GetBody != nil {
+		if r.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", userAgent)
+	}
+	res, err = t.under.RoundTrip(r)
+	if err != nil {
+		return nil, t.clean(err)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	closeErr := res.Body.Close()
+	switch {
+	case err != nil:
+		return nil, t.clean(fmt.Errorf("read the forge's answer: %w", err))
+	case closeErr != nil:
+		return nil, t.clean(closeErr)
+	case len(body) > maxAnswer:
+		return nil, &tooLarge{}
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	res.Request = req
+	return res, nil
+}
+
+// tooLarge is an answer that asking again does not make smaller.
+type tooLarge struct{}
+
+func (*tooLarge) Error() string {
+	return fmt.Sprintf("the forge's answer is larger than %d MiB", maxAnswer>>20)
+}
+
+// permanent reports whether err stays whatever is tried.
+func permanent(err error) bool {
+	var size *tooLarge
+	var dns *net.DNSError
+	return errors.As(err, &size) || errors.As(err, &dns) && dns.IsNotFound ||
+		errors.Is(err, context.Canceled)
+}
+
+// clean hides the secrets in err's text, if they are there; err itself stays
+// what it is where they are not.
+func (t *transport) clean(err error) error {
+	text := err.Error()
+	if scrubbed := t.scrub(text); scrubbed != text {
+		return errors.New(scrubbed)
+	}
+	return err
+}
+
+func (t *transport) scrub(text string) string {
+	t.hidden.Lock()
+	defer t.hidden.Unlock()
+	return secret.Scrub(text, t.secrets...)
+}
+
+// hide adds a secret to those that no error shows. The newest few stay: a token
+// is good for an hour.
+func (t *transport) hide(s secret.Secret) {
+	t.hidden.Lock()
+	defer t.hidden.Unlock()
+	if len(t.secrets) >= 16 {
+		t.secrets = append(t.secrets[:2:2], t.secrets[3:]...)
+	}
+	t.secrets = append(t.secrets, s)
+}
+
+// detail makes text of the forge's fit for an error: one line, no secret, not
+// long.
+func (t *transport) detail(text string) string {
+	text = strings.Join(strings.Fields(t.scrub(text)), " ")
+	return plain.Cut(text, maxDetail)
+}
+
+type repeatableKey struct{}
+
+// repeatable marks the requests of ctx as doing no harm when they are done
+// twice, though they change something.
+func repeatable(ctx context.Context) context.Context {
+	return context.WithValue(ctx, repeatableKey{}, true)
+}
+
+func reads(req *http.Request) bool {
+	return req.Method == http.MethodGet || req.Method == http.MethodHead
+}
+
+// repeats reports whether req may be sent again when nobody knows whether it
+// was done.
+func repeats(req *http.Request) bool {
+	return (reads(req) || req.Context().Value(repeatableKey{}) != nil) && (req.Body == nil || req.GetBody != nil)
+}
+
+type budgetKey struct{}
+
+// budget is what is left of the waiting that one call may do.
+type budget struct {
+	mu   sync.Mutex
+	left time.Duration
+}
+
+func (b *budget) take(d time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d > b.left {
+		return false
+	}
+	b.left -= d
+	return true
+}
+
+// call returns the context of one call, with its budget of waiting; a call
+// within a call shares the outer one's.
+func (t *transport) call(ctx context.Context) context.Context {
+	if ctx.Value(budgetKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, budgetKey{}, &budget{left: t.maxWait})
+}
+
+func budgetOf(ctx context.Context, all time.Duration) *budget {
+	if b, ok := ctx.Value(budgetKey{}).(*budget); ok {
+		return b
+	}
+	return &budget{left: all}
+}
