@@ -55,7 +55,7 @@ func (h *hub) refusal(doing string, answer *github.ErrorResponse) error {
 	if err := h.rights(doing, answer, detail); err != nil {
 		return err
 	}
-	if protection(detail) {
+	if code != http.StatusMethodNotAllowed && protection(detail) {
 		return &ProtectedError{Branch: unnamed, Rule: detail,
 			Hint: "let the bot's account bypass the rule, or take the branch out of it"}
 	}

@@ -20,7 +20,13 @@ func (h *hub) AddLabels(ctx context.Context, number int64, labels []string) erro
 		return nil
 	}
 	ctx = repeatable(h.t.call(ctx))
-	if _, _, err := h.client.Issues.AddLabelsToIssue(ctx, h.owner, h.name, int(number), labels); err != nil {
+	// GitHub's description documents an object here; its library sends a list.
+	path := fmt.Sprintf("repos/%s/%s/issues/%d/labels", h.owner, h.name, number)
+	req, err := h.client.NewRequest(ctx, http.MethodPost, path, map[string][]string{"labels": labels})
+	if err == nil {
+		_, err = h.client.Do(req, nil)
+	}
+	if err != nil {
 		return h.fail(h.doing("label", number), err)
 	}
 	return nil

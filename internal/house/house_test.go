@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"internal/schema":        {},
 	"internal/provenance":    {},
 	"internal/secret":        {},
+	"internal/githubtest":    {}, // for tests
 	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
 	"internal/fault":         {},
