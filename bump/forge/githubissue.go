@@ -20,7 +20,7 @@ func (h *hub) AddLabels(ctx context.Context, number int64, labels []string) erro
 		return nil
 	}
 	ctx = repeatable(h.t.call(ctx))
-	// GitHub's description documents an object here; its library sends a list.
+	// GitHub recommends an object; its library sends the list alone.
 	path := fmt.Sprintf("repos/%s/%s/issues/%d/labels", h.owner, h.name, number)
 	req, err := h.client.NewRequest(ctx, http.MethodPost, path, map[string][]string{"labels": labels})
 	if err == nil {

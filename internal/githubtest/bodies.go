@@ -84,7 +84,7 @@ func (r *Repo) body(who *actor) object {
 
 func (r *Repo) labelBody(name string) object {
 	id := r.labels[name]
-	return object{"id": id, "node_id": node("LA", id), "url": r.api() + "/labels/x", "name": name, "description": nil, "color": "ededed", "default": false}
+	return object{"id": id, "node_id": node("LA", id), "url": r.api() + "/labels/x", "name": name, "description": "", "color": "ededed", "default": false}
 }
 
 func (r *Repo) labelBodies(i *item) []any {

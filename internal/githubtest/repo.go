@@ -1,7 +1,6 @@
 package githubtest
 
 import (
-	"fmt"
 	"sort"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ type Repo struct {
 	owner       *user
 	name        string
 	net         *network
+	refs        map[string]string // commits, by branch
 	private     bool
 	archived    bool
 	noIssues    bool
@@ -80,7 +80,7 @@ func (s *Server) Repo(fullName string, files map[string]string) *Repo {
 
 func (s *Server) add(owner *user, name string, n *network) *Repo {
 	r := &Repo{
-		s: s, id: s.id(), owner: owner, name: name, net: n, permissions: map[string]string{strings.ToLower(owner.login): "admin"},
+		refs: map[string]string{}, s: s, id: s.id(), owner: owner, name: name, net: n, permissions: map[string]string{strings.ToLower(owner.login): "admin"},
 		statuses: map[string][]check{}, required: map[string][]string{}, rules: map[string][]string{}, protected: map[string]string{}, labels: map[string]int64{},
 	}
 	s.repos[strings.ToLower(r.full())] = r
@@ -189,18 +189,14 @@ func (r *Repo) Check(commit, name, conclusion string) {
 	r.statuses[commit] = append(r.statuses[commit], check{name, state, conclusion})
 }
 
-func (r *Repo) refName(branch string) string { return fmt.Sprintf("refs/r%d/heads/%s", r.id, branch) }
-
-func (r *Repo) tip(branch string) string {
-	return r.net.line("rev-parse", "-q", "--verify", r.refName(branch))
-}
+func (r *Repo) tip(branch string) string { return r.refs[branch] }
 
 // set moves a branch and what hangs on it; "" deletes it.
 func (r *Repo) set(branch, commit string) {
 	if commit == "" {
-		r.net.line("update-ref", "-d", r.refName(branch))
+		delete(r.refs, branch)
 	} else {
-		r.net.line("update-ref", r.refName(branch), commit)
+		r.refs[branch] = commit
 	}
 	for _, base := range r.s.repos {
 		for _, i := range base.items {
@@ -235,9 +231,8 @@ func (r *Repo) Branches() []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	var all []string
-	prefix := r.refName("")
-	for _, line := range strings.Fields(r.net.line("for-each-ref", "--format=%(refname)", strings.TrimSuffix(prefix, "/"))) {
-		all = append(all, strings.TrimPrefix(line, prefix))
+	for branch := range r.refs {
+		all = append(all, branch)
 	}
 	sort.Strings(all)
 	return all
@@ -261,7 +256,7 @@ func (r *Repo) Read(at, path string) string {
 func (r *Repo) Log(branch string) []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return strings.Split(r.net.line("log", "--format=%s", r.refName(branch)), "\n")
+	return strings.Split(r.net.line("log", "--format=%s", r.tip(branch)), "\n")
 }
 
 // Push commits files on top of a branch, as login, and returns the commit. A

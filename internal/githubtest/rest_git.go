@@ -17,7 +17,7 @@ func (r *Repo) refBody(branch, sha string) object {
 func (c *call) branch() string { return strings.TrimPrefix(c.r.PathValue("ref"), "heads/") }
 
 func getRef(c *call) (answer, *refusal) {
-	if c.repo.net.line("for-each-ref") == "" {
+	if len(c.repo.refs) == 0 {
 		return no(refuse(http.StatusConflict, "Git Repository is empty."))
 	}
 	sha := c.repo.tip(c.branch())
