@@ -92,6 +92,8 @@ var arrows = map[string][]string{
 	"internal/githubtest":    {}, // for tests
 	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
+	"internal/giteatest":     {}, // for tests
+	"internal/gitlabtest":    {}, // for tests
 	"internal/fault":         {},
 	"internal/house":         {},
 	"internal/e2e":           {},

@@ -1,0 +1,565 @@
+package forge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/giteatest"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
+)
+
+// world is a Gitea with people, an organisation and a repository.
+type world struct {
+	site     *giteatest.Server
+	ann, bot giteatest.User // who owns the organisation; who may write
+	bob      giteatest.User // who may read
+	repo     giteatest.Repo
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{site: giteatest.Start(t)}
+	w.ann, w.bot, w.bob = w.site.User(t, "ann"), w.site.User(t, "bot"), w.site.User(t, "bob")
+	w.ann.Org(t, "packagers", "rocm", w.bot)
+	w.repo = w.ann.Repo(t, "packagers", "flake", map[string]string{"flake.nix": "version = \"1\";\n"})
+	return w
+}
+
+// open returns the forge of repo for whoever has token.
+func (w *world) open(t *testing.T, repo giteatest.Repo, token string) *gitea {
+	t.Helper()
+	f, err := newGitea(Config{
+		Kind: "gitea", Web: w.site.URL, Owner: repo.Owner, Name: repo.Name, HTTP: w.site.HTTP,
+		Auth: Auth{Token: secret.New(token)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.(*gitea)
+}
+
+// branch makes a branch with a change of its own, and a request for it.
+func (w *world) request(t *testing.T, f Forge, branch, text string) Pull {
+	t.Helper()
+	w.bot.Commit(t, w.repo, branch, "bump", map[string]string{"flake.nix": text})
+	p, err := f.OpenPull(t.Context(), NewPull{Title: "bump to " + branch, Body: "body", Base: "main", Head: branch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestGitea asks a real Gitea for everything that Forge promises.
+func TestGitea(t *testing.T) {
+	w := newWorld(t)
+	f := w.open(t, w.repo, w.bot.Token)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *world, *gitea)
+	}{
+		{"Info", testGiteaInfo}, {"Open", testGiteaOpen}, {"Drafts", testGiteaDrafts}, {"People", testGiteaPeople}, {"Merge", testGiteaMerge},
+		{"AutoMerge", testGiteaAutoMerge}, {"Checks", testGiteaChecks}, {"Conflicts", testGiteaConflicts}, {"Comments", testGiteaComments},
+		{"Issues", testGiteaIssues}, {"Fork", testGiteaFork}, {"Rights", testGiteaRights}, {"Pages", testGiteaPages},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, w, f) })
+	}
+	t.Run("Archived", func(t *testing.T) { // the last: nothing can change after it
+		w.ann.Call(t, 200, "PATCH", w.repo.API(), map[string]any{"archived": true}, nil)
+		if info, err := f.Info(t.Context()); err != nil || !info.Archived {
+			t.Errorf("%+v, %v", info, err)
+		}
+		_, err := f.OpenIssue(t.Context(), "x", "", nil)
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "archived") {
+			t.Error(err)
+		}
+	})
+}
+
+func testGiteaInfo(t *testing.T, w *world, f *gitea) {
+	info, err := f.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Info{
+		Owner: "packagers", Name: "flake", Default: "main", Page: w.repo.Page(), Clone: w.repo.URL,
+		Push: true, Requests: true, Issues: true, AutoMerge: true, Login: "bot", Email: "bot@example.org",
+	}
+	if fmt.Sprint(info) != fmt.Sprint(want) {
+		t.Errorf("%+v\nwant %+v", info, want)
+	}
+	if info, err = w.open(t, w.repo, w.bob.Token).Info(t.Context()); err != nil || info.Push || info.Login != "bob" {
+		t.Errorf("who may read: %+v, %v", info, err)
+	}
+	// The name as it is written in the config need not be the forge's.
+	other := giteatest.Repo{Owner: "PACKAGERS", Name: "Flake"}
+	if info, err = w.open(t, other, w.bot.Token).Info(t.Context()); err != nil || info.Owner != "packagers" || info.Name != "flake" {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func testGiteaOpen(t *testing.T, w *world, f *gitea) {
+	p := w.request(t, f, "rocm-nightly/open", "2\n")
+	if p.State != Opened || p.Title != "bump to rocm-nightly/open" || p.Body != "body" || p.Base != "main" || p.Head != "rocm-nightly/open" ||
+		p.HeadRepo != "packagers/flake" || p.Author != "bot" || p.HeadCommit != w.bot.Tip(t, w.repo, "rocm-nightly/open") || p.Draft ||
+		p.Created.IsZero() || !p.Ended.IsZero() || !strings.HasPrefix(p.Page, w.repo.Page()) {
+		t.Errorf("%+v", p)
+	}
+	again, err := f.OpenPull(t.Context(), NewPull{Title: "again", Base: "main", Head: "rocm-nightly/open"})
+	if !errors.Is(err, ErrExists) || again.Number != p.Number {
+		t.Errorf("a second one: %+v, %v", again, err)
+	}
+	list, err := f.Pulls(t.Context(), Query{State: Opened, Head: "rocm-nightly/open", HeadRepo: "Packagers/flake", Base: "main"})
+	if err != nil || len(list) != 1 || list[0].Number != p.Number {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for _, q := range []Query{{Head: "rocm-nightly/no"}, {State: Closed, Head: p.Head}, {Head: p.Head, Base: "other"}, {Head: p.Head, HeadRepo: "bob/flake"}} {
+		if list, err := f.Pulls(t.Context(), q); err != nil || len(list) != 0 {
+			t.Errorf("%+v: %+v, %v", q, list, err)
+		}
+	}
+	title, body, state := "another title", "", Closed
+	if p, err = f.EditPull(t.Context(), p.Number, PullEdit{Title: &title, Body: &body}); err != nil || p.Title != title || p.Body != "" || p.State != Opened {
+		t.Errorf("%+v, %v", p, err)
+	}
+	diff, err := f.Diff(t.Context(), p.Number, 1<<16)
+	if err != nil || !strings.Contains(diff, "+2") || !strings.Contains(diff, "-version") {
+		t.Errorf("%q, %v", diff, err)
+	}
+	if cut, err := f.Diff(t.Context(), p.Number, 20); err != nil || cut != diff[:20] {
+		t.Errorf("%q, %v", cut, err)
+	}
+	if p, err = f.EditPull(t.Context(), p.Number, PullEdit{State: &state}); err != nil || p.State != Closed || p.Ended.IsZero() || p.Title != title {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if list, err = f.Pulls(t.Context(), Query{State: Closed, Head: p.Head}); err != nil || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	state = Opened
+	if p, err = f.EditPull(t.Context(), p.Number, PullEdit{State: &state}); err != nil || p.State != Opened {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, n := range []NewPull{{Title: "t", Base: "main", Head: "no-such-branch"}, {Title: "t", Base: "no-such-branch", Head: p.Head}} {
+		if _, err := f.OpenPull(t.Context(), n); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%+v: %v", n, err)
+		}
+	}
+	if _, err := f.Pull(t.Context(), 99999); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+	// The branch is gone, its name stays.
+	w.bot.Call(t, 204, "DELETE", w.repo.API()+"/branches/rocm-nightly%2Fopen", nil, nil)
+	if p, err = f.Pull(t.Context(), p.Number); err != nil || p.Head != "rocm-nightly/open" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func testGiteaDrafts(t *testing.T, w *world, f *gitea) {
+	w.bot.Commit(t, w.repo, "draft", "bump", map[string]string{"flake.nix": "draft\n"})
+	p, err := f.OpenPull(t.Context(), NewPull{Title: "bump", Base: "main", Head: "draft", Draft: true})
+	if err != nil || !p.Draft || p.Title != "bump" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	yes, no, title := true, false, "newer"
+	steps := []struct {
+		edit  PullEdit
+		title string
+		draft bool
+	}{
+		{PullEdit{Title: &title}, "newer", true},
+		{PullEdit{Draft: &no}, "newer", false},
+		{PullEdit{Draft: &yes}, "newer", true},
+		{PullEdit{Draft: &yes}, "newer", true},
+		{PullEdit{Title: &title, Draft: &no}, "newer", false},
+	}
+	for i, s := range steps {
+		if p, err = f.EditPull(t.Context(), p.Number, s.edit); err != nil || p.Title != s.title || p.Draft != s.draft {
+			t.Errorf("step %d: %+v, %v", i, p, err)
+		}
+	}
+}
+
+func testGiteaPeople(t *testing.T, w *world, f *gitea) {
+	p := w.request(t, f, "people", "people\n")
+	w.ann.Call(t, 201, "POST", "/orgs/packagers/labels", map[string]any{"name": "of the org", "color": "#00ff00"}, nil)
+	ctx := t.Context()
+	for range 2 { // the second time changes nothing
+		err := errors.Join(
+			f.AddLabels(ctx, p.Number, []string{"rocm", "of the org", "rocm"}),
+			f.Assign(ctx, p.Number, []string{"ann"}), f.Assign(ctx, p.Number, []string{"Bot"}),
+			f.Ask(ctx, p.Number, []string{"ann", "bot"}, []string{"packagers/rocm"}),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err = f.Pull(ctx, p.Number); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(p.Labels)
+		slices.Sort(p.Assignees)
+		if fmt.Sprint(p.Labels, p.Assignees, p.Reviewers) != "[of the org rocm] [ann bot] [ann packagers/rocm]" {
+			t.Errorf("%q %q %q", p.Labels, p.Assignees, p.Reviewers)
+		}
+	}
+	if err := errors.Join(f.RemoveLabel(ctx, p.Number, "rocm"), f.RemoveLabel(ctx, p.Number, "rocm")); err != nil {
+		t.Error(err)
+	}
+	if p, err := f.Pull(ctx, p.Number); err != nil || len(p.Labels) != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := f.Ask(ctx, p.Number, []string{"nobody-there"}, nil); err == nil || !strings.Contains(err.Error(), "nobody-there") {
+		t.Error(err)
+	}
+	if err := f.Assign(ctx, p.Number, []string{"nobody-there"}); err == nil || !strings.Contains(err.Error(), "nobody-there") {
+		t.Error(err)
+	}
+	// Who has reviewed is not asked again.
+	w.ann.Call(t, 200, "POST", fmt.Sprintf("%s/pulls/%d/reviews", w.repo.API(), p.Number), map[string]any{"event": "COMMENT", "body": "seen"}, nil)
+	var before, after []map[string]any
+	reviews := fmt.Sprintf("%s/pulls/%d/reviews", w.repo.API(), p.Number)
+	w.ann.Call(t, 200, "GET", reviews, nil, &before)
+	if err := f.Ask(ctx, p.Number, []string{"ann"}, nil); err != nil {
+		t.Error(err)
+	}
+	if w.ann.Call(t, 200, "GET", reviews, nil, &after); len(before) != len(after) {
+		t.Errorf("%d reviews became %d", len(before), len(after))
+	}
+}
+
+// awaitMergeable waits until Gitea has looked for conflicts.
+func awaitMergeable(t *testing.T, w *world, number int64) {
+	t.Helper()
+	for range 100 {
+		var p struct {
+			Mergeable bool `json:"mergeable"`
+		}
+		if w.bot.Call(t, 200, "GET", fmt.Sprintf("%s/pulls/%d", w.repo.API(), number), nil, &p); p.Mergeable {
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	t.Fatal("Gitea does not find it mergeable")
+}
+
+func testGiteaMerge(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	w.bot.Commit(t, w.repo, "merge", "bump", map[string]string{"merged": "1\n"})
+	p, err := f.OpenPull(ctx, NewPull{Title: "merge it", Base: "main", Head: "merge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMergeable(t, w, p.Number)
+	if err := f.Merge(ctx, p.Number, strings.Repeat("1", 40), "squash"); !errors.Is(err, ErrMoved) {
+		t.Errorf("another head: %v", err)
+	}
+	if err := f.Merge(ctx, p.Number, p.HeadCommit, "squash"); err != nil {
+		t.Fatal(err)
+	}
+	p, err = f.Pull(ctx, p.Number)
+	if err != nil || p.State != Merged || p.Merger != "bot" || p.MergeCommit != w.bot.Tip(t, w.repo, "main") || p.Ended.IsZero() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := f.Merge(ctx, p.Number, p.HeadCommit, "merge"); !errors.Is(err, ErrNotMergable) {
+		t.Errorf("merged already: %v", err)
+	}
+	state := Opened
+	if _, err := f.EditPull(ctx, p.Number, PullEdit{State: &state}); err == nil || !strings.Contains(err.Error(), "merged") {
+		t.Error(err)
+	}
+}
+
+// protect asks for a status check on a branch, and takes that back afterwards.
+func (w *world) protect(t *testing.T, branch string, contexts ...string) {
+	t.Helper()
+	w.ann.Call(t, 201, "POST", w.repo.API()+"/branch_protections", map[string]any{
+		"rule_name": branch, "enable_status_check": true, "status_check_contexts": contexts, "enable_push": true,
+	}, nil)
+	t.Cleanup(func() {
+		w.ann.Call(t, 204, "DELETE", w.repo.API()+"/branch_protections/"+branch, nil, nil)
+	})
+}
+
+func (w *world) status(t *testing.T, commit, name, state string) {
+	t.Helper()
+	w.bot.Call(t, 201, "POST", w.repo.API()+"/statuses/"+commit, map[string]any{"context": name, "state": state}, nil)
+}
+
+func testGiteaAutoMerge(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	w.bot.Commit(t, w.repo, "auto", "bump", map[string]string{"auto": "1\n"})
+	p, err := f.OpenPull(ctx, NewPull{Title: "auto", Base: "main", Head: "auto"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMergeable(t, w, p.Number)
+	if err := f.AutoMerge(ctx, p.Number, p.HeadCommit, true, "merge"); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "asks for no status checks") {
+		t.Errorf("without checks: %v", err)
+	}
+	w.protect(t, "main", "ci/build")
+	if err := f.AutoMerge(ctx, p.Number, strings.Repeat("1", 40), true, "merge"); !errors.Is(err, ErrMoved) {
+		t.Errorf("another head: %v", err)
+	}
+	if err := f.Merge(ctx, p.Number, p.HeadCommit, "merge"); !errors.Is(err, ErrNotMergable) {
+		t.Errorf("before its checks: %v", err)
+	}
+	for _, on := range []bool{true, true, false, false, true} { // twice is once
+		if err := f.AutoMerge(ctx, p.Number, p.HeadCommit, on, "merge"); err != nil {
+			t.Fatalf("on %v: %v", on, err)
+		}
+	}
+	w.status(t, p.HeadCommit, "ci/build", "success")
+	for try := 0; ; try++ {
+		if p, err = f.Pull(ctx, p.Number); err != nil {
+			t.Fatal(err)
+		} else if p.State == Merged {
+			break
+		} else if try == 100 {
+			t.Fatal("it does not merge itself")
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func testGiteaChecks(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	commit := w.bot.Commit(t, w.repo, "checks", "bump", map[string]string{"checks": "1\n"})
+	look := func(want Checks) {
+		t.Helper()
+		if got, err := f.Checks(ctx, commit, "main"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+	}
+	look(Checks{State: "none"})
+	w.status(t, commit, "ci/build", "pending")
+	look(Checks{State: "pending", Total: 1})
+	w.status(t, commit, "ci/build", "failure")
+	look(Checks{State: "failure", Total: 1, Failed: []string{"ci/build"}})
+	w.status(t, commit, "ci/build", "success")
+	look(Checks{State: "success", Total: 1})
+	w.protect(t, "main", "ci/*", "lint")
+	look(Checks{State: "pending", Total: 1, Required: true})
+	w.status(t, commit, "lint", "success")
+	look(Checks{State: "success", Total: 2, Required: true})
+	for i := range 9 { // more than a page
+		w.status(t, commit, fmt.Sprint("many/", i), "success")
+	}
+	w.status(t, commit, "ci/build", "error")
+	look(Checks{State: "failure", Total: 11, Required: true, Failed: []string{"ci/build"}})
+}
+
+func testGiteaConflicts(t *testing.T, w *world, f *gitea) {
+	p := w.request(t, f, "conflict", "mine\n")
+	awaitMergeable(t, w, p.Number)
+	if p, err := f.Pull(t.Context(), p.Number); err != nil || p.Conflicts {
+		t.Errorf("%+v, %v", p, err)
+	}
+	w.ann.Commit(t, w.repo, "main", "theirs", map[string]string{"flake.nix": "theirs\n"})
+	for try := 0; ; try++ {
+		if p, err := f.Pull(t.Context(), p.Number); err != nil {
+			t.Fatal(err)
+		} else if p.Conflicts {
+			break
+		} else if try == 50 {
+			t.Fatal("the conflict is not seen")
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	if err := f.Merge(t.Context(), p.Number, p.HeadCommit, "merge"); !errors.Is(err, ErrNotMergable) {
+		t.Error(err)
+	}
+}
+
+func testGiteaComments(t *testing.T, w *world, f *gitea) {
+	p := w.request(t, f, "comments", "comments\n")
+	ctx := t.Context()
+	first, err := f.AddComment(ctx, p.Number, "one <b>&")
+	if err != nil || first.Author != "bot" || first.Body != "one <b>&" || first.Created.IsZero() {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	for i := range 9 {
+		w.ann.Call(t, 201, "POST", fmt.Sprintf("%s/issues/%d/comments", w.repo.API(), p.Number), map[string]any{"body": fmt.Sprint("talk ", i)}, nil)
+	}
+	if err := f.EditComment(ctx, p.Number, first.ID, "two"); err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Comments(ctx, p.Number)
+	if err != nil || len(list) != 10 || list[0].Body != "two" || list[0].ID != first.ID || list[9].Author != "ann" || list[9].Body != "talk 8" {
+		t.Errorf("%d: %+v, %v", len(list), list, err)
+	}
+}
+
+func testGiteaIssues(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	w.ann.Call(t, 201, "POST", w.repo.API()+"/issues", map[string]any{"title": "Dashboard", "body": "of somebody else"}, nil)
+	one, err := f.OpenIssue(ctx, "Dashboard", "text", []string{"dash"})
+	if err != nil || !one.Open || one.Title != "Dashboard" || one.Author != "bot" || fmt.Sprint(one.Labels) != "[dash]" {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	if _, err := f.OpenIssue(ctx, "Dashboard of another", "text", nil); err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Issues(ctx, "Dashboard")
+	if err != nil || len(list) != 1 || list[0].Number != one.Number || list[0].Body != "text" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	body, open := "changed", false
+	if err := f.EditIssue(ctx, one.Number, nil, &body, nil); err != nil {
+		t.Error(err)
+	}
+	if list, err = f.Issues(ctx, "Dashboard"); err != nil || len(list) != 1 || list[0].Body != "changed" || list[0].Title != "Dashboard" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := f.EditIssue(ctx, one.Number, nil, nil, &open); err != nil {
+		t.Error(err)
+	}
+	if list, err = f.Issues(ctx, "Dashboard"); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func testGiteaFork(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	bobs := w.open(t, w.repo, w.bob.Token)
+	fork, err := bobs.Fork(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := bobs.Fork(ctx, "Bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []Forge{fork, again} {
+		if info, err := one.Info(ctx); err != nil || info.Owner != "bob" || info.Name != "flake" || !info.Push {
+			t.Errorf("%+v, %v", info, err)
+		}
+	}
+	w.bob.Commit(t, giteatest.Repo{Owner: "bob", Name: "flake"}, "rocm-nightly/fork", "bump", map[string]string{"bobs": "1\n"})
+	p, err := bobs.OpenPull(ctx, NewPull{Title: "from a fork", Base: "main", Head: "rocm-nightly/fork", HeadRepo: "bob/flake"})
+	if err != nil || p.HeadRepo != "bob/flake" || p.Head != "rocm-nightly/fork" || p.Author != "bob" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if p, err = bobs.OpenPull(ctx, NewPull{Title: "again", Base: "main", Head: "rocm-nightly/fork", HeadRepo: "bob/flake"}); !errors.Is(err, ErrExists) || p.HeadRepo != "bob/flake" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	list, err := bobs.Pulls(ctx, Query{State: Opened, Head: "rocm-nightly/fork", HeadRepo: "bob/flake"})
+	if err != nil || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	// An organisation's, and a name that is taken.
+	w.bob.Org(t, "bobs", "all")
+	if org, err := bobs.Fork(ctx, "bobs"); err != nil {
+		t.Error(err)
+	} else if info, err := org.Info(ctx); err != nil || info.Owner != "bobs" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	w.bot.Repo(t, "bot", "flake", nil)
+	if _, err := f.Fork(ctx, ""); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "bot has another repository named flake") {
+		t.Error(err)
+	}
+	if _, err := bobs.Fork(ctx, "ann"); err == nil {
+		t.Error("bob makes a fork for ann")
+	}
+}
+
+func testGiteaRights(t *testing.T, w *world, f *gitea) {
+	ctx := t.Context()
+	var auth *AuthError
+	if _, err := w.open(t, w.repo, "0123456789abcdef0123456789abcdef01234567").Info(ctx); !errors.As(err, &auth) || !auth.Bad {
+		t.Errorf("a token that nobody made: %v", err)
+	}
+	little := w.open(t, w.repo, w.bot.NewToken(t, "little", "read:repository", "read:user"))
+	if _, err := little.OpenPull(ctx, NewPull{Title: "t", Base: "main", Head: "checks"}); !errors.As(err, &auth) || fmt.Sprint(auth.Missing) != "[write:repository]" {
+		t.Errorf("a token with little: %v", err)
+	}
+	if _, err := little.OpenIssue(ctx, "t", "", nil); !errors.As(err, &auth) || fmt.Sprint(auth.Missing) != "[write:issue]" {
+		t.Errorf("a token with little: %v", err)
+	}
+	nobody := w.open(t, w.repo, w.bot.NewToken(t, "nobody", "write:repository"))
+	if info, err := nobody.Info(ctx); err != nil || fmt.Sprint(info.Missing) != "[read:user write:issue]" || info.Login != "" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, err := w.open(t, giteatest.Repo{Owner: "packagers", Name: "none"}, w.bot.Token).Info(ctx); !errors.Is(err, ErrNotFound) {
+		t.Errorf("no such repository: %v", err)
+	}
+	p := w.request(t, f, "rights", "rights\n")
+	bobs := w.open(t, w.repo, w.bob.Token)
+	awaitMergeable(t, w, p.Number)
+	title := "taken over"
+	_, edit := bobs.EditPull(ctx, p.Number, PullEdit{Title: &title})
+	for doing, err := range map[string]error{
+		"edit": edit, "label": bobs.AddLabels(ctx, p.Number, []string{"new"}), "merge": bobs.Merge(ctx, p.Number, p.HeadCommit, "merge"),
+	} {
+		if !errors.As(err, &auth) || auth.Bad {
+			t.Errorf("%s without the right: %v", doing, err)
+		}
+	}
+	w.ann.Call(t, 200, "PATCH", w.repo.API(), map[string]any{"has_pull_requests": false}, nil)
+	if info, err := f.Info(ctx); err != nil || info.Requests {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, err := f.OpenPull(ctx, NewPull{Title: "t", Base: "main", Head: "checks"}); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), "switched off") {
+		t.Error(err)
+	}
+	w.ann.Call(t, 200, "PATCH", w.repo.API(), map[string]any{"has_pull_requests": true}, nil)
+}
+
+// testGiteaPages: what does not fit on one page is found.
+func testGiteaPages(t *testing.T, w *world, _ *gitea) {
+	repo := w.bot.Repo(t, "bot", "pages", nil)
+	f := w.open(t, repo, w.bot.Token)
+	w.bot.Commit(t, repo, "change", "x", map[string]string{"x": "x"})
+	for i := range 9 { // the server gives seven at once
+		branch := fmt.Sprint("b", i)
+		w.bot.Call(t, 201, "POST", repo.API()+"/branches", map[string]any{"new_branch_name": branch, "old_ref_name": "change"}, nil)
+		w.bot.Call(t, 201, "POST", repo.API()+"/pulls", map[string]any{"title": branch, "head": branch, "base": "main"}, nil)
+		w.bot.Call(t, 201, "POST", repo.API()+"/labels", map[string]any{"name": branch, "color": "#ffffff"}, nil)
+	}
+	list, err := f.Pulls(t.Context(), Query{})
+	if err != nil || len(list) != 9 || list[0].Head != "b8" {
+		t.Errorf("%d, %v", len(list), err)
+	}
+	if list, err = f.Pulls(t.Context(), Query{Limit: 3}); err != nil || len(list) != 3 {
+		t.Errorf("%d, %v", len(list), err)
+	}
+	if list, err = f.Pulls(t.Context(), Query{Head: "b0"}); err != nil || len(list) != 1 {
+		t.Fatalf("%d, %v", len(list), err)
+	}
+	if err := f.AddLabels(t.Context(), list[0].Number, []string{"b0", "b8"}); err != nil {
+		t.Error(err)
+	}
+	var labels []any
+	if w.bot.Call(t, 200, "GET", repo.API()+"/labels?page=2", nil, &labels); len(labels) != 2 {
+		t.Errorf("%d labels on the second page: some were made twice", len(labels))
+	}
+}
+
+// TestGiteaAsksForNoVersion: one question is one request, whatever the server
+// calls itself.
+func TestGiteaAsksForNoVersion(t *testing.T) {
+	var asked []string
+	f, err := newGitea(Config{Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New("s3cret")},
+		HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.Method+" "+r.URL.Path)
+			return answer(200, `{"number":1,"state":"closed"}`, nil), nil
+		})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Pull(context.Background(), 1); err != nil || len(asked) != 1 || asked[0] != "GET /api/v1/repos/me/flake/pulls/1" {
+		t.Errorf("%q, %v", asked, err)
+	}
+}

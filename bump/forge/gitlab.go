@@ -1,0 +1,2 @@
+package forge
+func newGitLab(c Config) (Forge, error) { return newGitea(c) }
