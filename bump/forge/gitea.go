@@ -162,6 +162,7 @@ func (s *sdkCall) text(ctx context.Context, at *url.URL, limit int) (string, err
 	if err != nil {
 		return "", err
 	}
+	s.raw = true
 	resp, err := s.client().Do(req)
 	if err != nil {
 		return "", err

@@ -43,7 +43,7 @@ func (g *gitea) AutoMerge(ctx context.Context, number int64, headCommit string, 
 	if p.Base == nil || p.Head == nil || p.Head.Sha != headCommit {
 		return fmt.Errorf("%s: %w", doing, ErrMoved)
 	}
-	branch, _, err := client.GetRepoBranch(g.c.Owner, g.c.Name, p.Base.Ref)
+	branch, err := g.branch(client, p.Base.Ref)
 	if err != nil {
 		return g.fault(doing, err)
 	}
@@ -109,7 +109,7 @@ func (g *gitea) Checks(ctx context.Context, commit, base string) (Checks, error)
 	if err != nil {
 		return Checks{}, g.fault(doing, err)
 	}
-	branch, _, err := client.GetRepoBranch(g.c.Owner, g.c.Name, base)
+	branch, err := g.branch(client, base)
 	if err != nil {
 		return Checks{}, g.fault(doing, err)
 	}
@@ -118,6 +118,14 @@ func (g *gitea) Checks(ctx context.Context, commit, base string) (Checks, error)
 		required = branch.StatusCheckContexts
 	}
 	return giteaChecks(newest, required), nil
+}
+
+func (g *gitea) branch(client *sdk.Client, name string) (*sdk.Branch, error) {
+	b, _, err := client.GetRepoBranch(g.c.Owner, g.c.Name, name)
+	if err == nil && b == nil {
+		err = errors.New("the forge answered with nothing")
+	}
+	return b, err
 }
 
 func giteaChecks(newest map[string]*sdk.Status, required []string) Checks {

@@ -50,6 +50,7 @@ type sdkCall struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
 	until time.Time // no waiting goes on beyond it
+	raw   bool      // the answer is no JSON
 }
 
 // newCall returns the carrier of one call, described by doing.
@@ -140,6 +141,9 @@ func (s *sdkCall) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, err := s.once(req, body)
 		if err == nil && resp.StatusCode < 400 {
 			resp.Body = &bounded{ReadCloser: resp.Body, left: maxAnswer}
+			if err := s.whole(resp); err != nil {
+				return nil, err
+			}
 			return resp, nil
 		}
 		pause, again := s.pause(req, resp, err, try)
@@ -156,6 +160,30 @@ func (s *sdkCall) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, serr
 		}
 	}
+}
+
+// whole reads an answer to its end and refuses a list in which something is
+// null, which client libraries do not survive.
+func (s *sdkCall) whole(resp *http.Response) error {
+	if s.raw || resp.StatusCode >= 300 {
+		return nil
+	}
+	data, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		return nil // no list; what it is the library finds out
+	}
+	for _, one := range list {
+		if string(one) == "null" {
+			return errors.New("the forge answered with a list that has holes")
+		}
+	}
+	return nil
 }
 
 // once sends one copy of req.
