@@ -10,14 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
 
 // What one answer may weigh, and how often one request is tried.
 const (
-	maxAnswer   = 32 << 20 // bytes
 	maxRefusal  = 64 << 10 // bytes of an error's text that are read
 	maxTries    = 5
 	maxRedirect = 5
@@ -220,7 +218,7 @@ func (s *sdkCall) pause(req *http.Request, resp *http.Response, err error, try i
 		dial := errors.As(err, &op) && op.Op == "dial"
 		return backoff, req.Context().Err() == nil && (reads || dial)
 	}
-	asked, told := retryAfter(resp.Header, s.now())
+	asked, told := pauseAsked(resp.Header, s.now())
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
 		if !told {
@@ -247,22 +245,17 @@ func (s *sdkCall) outOfTime(err error, pause time.Duration) error {
 	return err
 }
 
-// retryAfter reads how long the forge asks to be left alone: Retry-After in
-// seconds or as a date (RFC 9110, section 10.2.3), or GitLab's and Forgejo's
-// RateLimit-Reset in seconds since 1970 once nothing remains.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	if v := strings.TrimSpace(h.Get("Retry-After")); v != "" {
-		if n, err := strconv.ParseInt(v, 10, 32); err == nil && n >= 0 {
-			return max(time.Duration(n)*time.Second, time.Second), true
-		}
-		if at, err := http.ParseTime(v); err == nil {
-			return max(at.Sub(now), time.Second), true
-		}
+// pauseAsked reads how long the forge asks to be left alone: Retry-After, or
+// GitLab's and Forgejo's RateLimit-Reset in seconds since 1970 once nothing
+// remains. It is a second at least.
+func pauseAsked(h http.Header, now time.Time) (time.Duration, bool) {
+	if after, told := retryAfter(h.Get("Retry-After"), now); told {
+		return max(after, time.Second), true
 	}
-	if n, err := strconv.ParseInt(h.Get("RateLimit-Reset"), 10, 64); err == nil && h.Get("RateLimit-Remaining") == "0" {
-		return max(time.Unix(n, 0).Sub(now), time.Second), true
+	if h.Get("RateLimit-Remaining") != "0" {
+		return 0, false
 	}
-	return 0, false
+	return max(resetOf(h, now).Sub(now), time.Second), true
 }
 
 // bounded is an answer that fails when it goes on for too long.

@@ -14,17 +14,17 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
-// world is a Gitea with people, an organisation and a repository.
-type world struct {
+// giteaWorld is a Gitea with people, an organisation and a repository.
+type giteaWorld struct {
 	site     *giteatest.Server
 	ann, bot giteatest.User // who owns the organisation; who may write
 	bob      giteatest.User // who may read
 	repo     giteatest.Repo
 }
 
-func newWorld(t *testing.T) *world {
+func newGiteaWorld(t *testing.T) *giteaWorld {
 	t.Helper()
-	w := &world{site: giteatest.Start(t)}
+	w := &giteaWorld{site: giteatest.Start(t)}
 	w.ann, w.bot, w.bob = w.site.User(t, "ann"), w.site.User(t, "bot"), w.site.User(t, "bob")
 	w.ann.Org(t, "packagers", "rocm", w.bot)
 	w.repo = w.ann.Repo(t, "packagers", "flake", map[string]string{"flake.nix": "version = \"1\";\n"})
@@ -32,7 +32,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // open returns the forge of repo for whoever has token.
-func (w *world) open(t *testing.T, repo giteatest.Repo, token string) *gitea {
+func (w *giteaWorld) open(t *testing.T, repo giteatest.Repo, token string) *gitea {
 	t.Helper()
 	f, err := newGitea(Config{
 		Kind: "gitea", Web: w.site.URL, Owner: repo.Owner, Name: repo.Name, HTTP: w.site.HTTP,
@@ -45,7 +45,7 @@ func (w *world) open(t *testing.T, repo giteatest.Repo, token string) *gitea {
 }
 
 // branch makes a branch with a change of its own, and a request for it.
-func (w *world) request(t *testing.T, f Forge, branch, text string) Pull {
+func (w *giteaWorld) request(t *testing.T, f Forge, branch, text string) Pull {
 	t.Helper()
 	w.bot.Commit(t, w.repo, branch, "bump", map[string]string{"flake.nix": text})
 	p, err := f.OpenPull(t.Context(), NewPull{Title: "bump to " + branch, Body: "body", Base: "main", Head: branch})
@@ -57,11 +57,11 @@ func (w *world) request(t *testing.T, f Forge, branch, text string) Pull {
 
 // TestGitea asks a real Gitea for everything that Forge promises.
 func TestGitea(t *testing.T) {
-	w := newWorld(t)
+	w := newGiteaWorld(t)
 	f := w.open(t, w.repo, w.bot.Token)
 	for _, part := range []struct {
 		name string
-		test func(*testing.T, *world, *gitea)
+		test func(*testing.T, *giteaWorld, *gitea)
 	}{
 		{"Info", testGiteaInfo}, {"Open", testGiteaOpen}, {"Drafts", testGiteaDrafts}, {"People", testGiteaPeople}, {"Merge", testGiteaMerge},
 		{"AutoMerge", testGiteaAutoMerge}, {"Checks", testGiteaChecks}, {"Conflicts", testGiteaConflicts}, {"Comments", testGiteaComments},
@@ -81,7 +81,7 @@ func TestGitea(t *testing.T) {
 	})
 }
 
-func testGiteaInfo(t *testing.T, w *world, f *gitea) {
+func testGiteaInfo(t *testing.T, w *giteaWorld, f *gitea) {
 	info, err := f.Info(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func testGiteaInfo(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaOpen(t *testing.T, w *world, f *gitea) {
+func testGiteaOpen(t *testing.T, w *giteaWorld, f *gitea) {
 	p := w.request(t, f, "rocm-nightly/open", "2\n")
 	if p.State != Opened || p.Title != "bump to rocm-nightly/open" || p.Body != "body" || p.Base != "main" || p.Head != "rocm-nightly/open" ||
 		p.HeadRepo != "packagers/flake" || p.Author != "bot" || p.HeadCommit != w.bot.Tip(t, w.repo, "rocm-nightly/open") || p.Draft ||
@@ -159,7 +159,7 @@ func testGiteaOpen(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaDrafts(t *testing.T, w *world, f *gitea) {
+func testGiteaDrafts(t *testing.T, w *giteaWorld, f *gitea) {
 	w.bot.Commit(t, w.repo, "draft", "bump", map[string]string{"flake.nix": "draft\n"})
 	p, err := f.OpenPull(t.Context(), NewPull{Title: "bump", Base: "main", Head: "draft", Draft: true})
 	if err != nil || !p.Draft || p.Title != "bump" {
@@ -184,7 +184,7 @@ func testGiteaDrafts(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaPeople(t *testing.T, w *world, f *gitea) {
+func testGiteaPeople(t *testing.T, w *giteaWorld, f *gitea) {
 	p := w.request(t, f, "people", "people\n")
 	w.ann.Call(t, 201, "POST", "/orgs/packagers/labels", map[string]any{"name": "of the org", "color": "#00ff00"}, nil)
 	ctx := t.Context()
@@ -232,7 +232,7 @@ func testGiteaPeople(t *testing.T, w *world, f *gitea) {
 }
 
 // awaitMergeable waits until Gitea has looked for conflicts.
-func awaitMergeable(t *testing.T, w *world, number int64) {
+func awaitMergeable(t *testing.T, w *giteaWorld, number int64) {
 	t.Helper()
 	for range 100 {
 		var p struct {
@@ -249,7 +249,7 @@ func awaitMergeable(t *testing.T, w *world, number int64) {
 	t.Fatal("Gitea does not find it mergeable")
 }
 
-func testGiteaMerge(t *testing.T, w *world, f *gitea) {
+func testGiteaMerge(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	w.bot.Commit(t, w.repo, "merge", "bump", map[string]string{"merged": "1\n"})
 	p, err := f.OpenPull(ctx, NewPull{Title: "merge it", Base: "main", Head: "merge"})
@@ -277,7 +277,7 @@ func testGiteaMerge(t *testing.T, w *world, f *gitea) {
 }
 
 // protect asks for a status check on a branch, and takes that back afterwards.
-func (w *world) protect(t *testing.T, branch string, contexts ...string) {
+func (w *giteaWorld) protect(t *testing.T, branch string, contexts ...string) {
 	t.Helper()
 	w.ann.Call(t, 201, "POST", w.repo.API()+"/branch_protections", map[string]any{
 		"rule_name": branch, "enable_status_check": true, "status_check_contexts": contexts, "enable_push": true,
@@ -287,12 +287,12 @@ func (w *world) protect(t *testing.T, branch string, contexts ...string) {
 	})
 }
 
-func (w *world) status(t *testing.T, commit, name, state string) {
+func (w *giteaWorld) status(t *testing.T, commit, name, state string) {
 	t.Helper()
 	w.bot.Call(t, 201, "POST", w.repo.API()+"/statuses/"+commit, map[string]any{"context": name, "state": state}, nil)
 }
 
-func testGiteaAutoMerge(t *testing.T, w *world, f *gitea) {
+func testGiteaAutoMerge(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	w.bot.Commit(t, w.repo, "auto", "bump", map[string]string{"auto": "1\n"})
 	p, err := f.OpenPull(ctx, NewPull{Title: "auto", Base: "main", Head: "auto"})
@@ -331,7 +331,7 @@ func testGiteaAutoMerge(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaChecks(t *testing.T, w *world, f *gitea) {
+func testGiteaChecks(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	commit := w.bot.Commit(t, w.repo, "checks", "bump", map[string]string{"checks": "1\n"})
 	look := func(want Checks) {
@@ -358,7 +358,7 @@ func testGiteaChecks(t *testing.T, w *world, f *gitea) {
 	look(Checks{State: "failure", Total: 11, Required: true, Failed: []string{"ci/build"}})
 }
 
-func testGiteaConflicts(t *testing.T, w *world, f *gitea) {
+func testGiteaConflicts(t *testing.T, w *giteaWorld, f *gitea) {
 	p := w.request(t, f, "conflict", "mine\n")
 	awaitMergeable(t, w, p.Number)
 	if p, err := f.Pull(t.Context(), p.Number); err != nil || p.Conflicts {
@@ -383,7 +383,7 @@ func testGiteaConflicts(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaComments(t *testing.T, w *world, f *gitea) {
+func testGiteaComments(t *testing.T, w *giteaWorld, f *gitea) {
 	p := w.request(t, f, "comments", "comments\n")
 	ctx := t.Context()
 	first, err := f.AddComment(ctx, p.Number, "one <b>&")
@@ -402,7 +402,7 @@ func testGiteaComments(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaIssues(t *testing.T, w *world, f *gitea) {
+func testGiteaIssues(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	w.ann.Call(t, 201, "POST", w.repo.API()+"/issues", map[string]any{"title": "Dashboard", "body": "of somebody else"}, nil)
 	one, err := f.OpenIssue(ctx, "Dashboard", "text", []string{"dash"})
@@ -431,7 +431,7 @@ func testGiteaIssues(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaFork(t *testing.T, w *world, f *gitea) {
+func testGiteaFork(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	bobs := w.open(t, w.repo, w.bob.Token)
 	fork, err := bobs.Fork(ctx, "")
@@ -475,7 +475,7 @@ func testGiteaFork(t *testing.T, w *world, f *gitea) {
 	}
 }
 
-func testGiteaRights(t *testing.T, w *world, f *gitea) {
+func testGiteaRights(t *testing.T, w *giteaWorld, f *gitea) {
 	ctx := t.Context()
 	var auth *AuthError
 	if _, err := w.open(t, w.repo, "0123456789abcdef0123456789abcdef01234567").Info(ctx); !errors.As(err, &auth) || !auth.Bad {
@@ -518,7 +518,7 @@ func testGiteaRights(t *testing.T, w *world, f *gitea) {
 }
 
 // testGiteaPages: what does not fit on one page is found.
-func testGiteaPages(t *testing.T, w *world, _ *gitea) {
+func testGiteaPages(t *testing.T, w *giteaWorld, _ *gitea) {
 	repo := w.bot.Repo(t, "bot", "pages", nil)
 	f := w.open(t, repo, w.bot.Token)
 	w.bot.Commit(t, repo, "change", "x", map[string]string{"x": "x"})
