@@ -31,6 +31,8 @@ type MatchError struct {
 	Attr  string  // the key
 	Count int     // how many values it names
 	Lines []Place // those values, or, when there are none, what was similar; at most 20
+
+	unique string // a key that names one of several alone, if one was found
 }
 
 // maxPlaces bounds the places that an error lists.
@@ -39,7 +41,7 @@ const maxPlaces = 20
 func (e *MatchError) Error() string {
 	var b strings.Builder
 	if e.Count == 0 {
-		fmt.Fprintf(&b, "find %s%s: no binding %s = \"…\"", e.Attr, inFile(e.File), e.Attr)
+		fmt.Fprintf(&b, "find %s%s: no binding %s", e.Attr, inFile(e.File), e.Attr)
 		for i, p := range e.Lines {
 			b.WriteString([]string{"; ", ", "}[min(i, 1)] + p.Note)
 		}
@@ -59,26 +61,12 @@ func (e *MatchError) Error() string {
 	return b.String()
 }
 
-// hint says which key would have named the first match alone.
+// hint says which key names one of the matches alone.
 func (e *MatchError) hint() string {
-	seen := map[string]int{}
-	for _, p := range e.Lines {
-		seen[p.Path]++
+	if e.unique == "" {
+		return " (no path tells them apart: give one of them a name of its own in the file)"
 	}
-	for _, p := range e.Lines {
-		// A computed name cannot be written in a key.
-		if seen[p.Path] > 1 || strings.Contains(p.Path, computed) {
-			continue
-		}
-		key := p.Path
-		for _, q := range e.Lines {
-			if q.Path != p.Path && strings.HasSuffix(q.Path, "."+p.Path) {
-				key = "." + p.Path
-			}
-		}
-		return fmt.Sprintf(" (name one by its path, e.g. %s)", key)
-	}
-	return " (no path tells them apart: give one of them a name of its own in the file)"
+	return fmt.Sprintf(" (name one by its path, e.g. %s)", e.unique)
 }
 
 // ValueError says that the one binding a key names cannot be edited.

@@ -91,7 +91,7 @@ func TestEditNixOneMatch(t *testing.T) {
 		{"path with interpolation", `{ a = ./b/${c}/version; version = "1"; }`, "version", "1", ""},
 		{"uri with equals", `{ a = http://b/?version=2; version = "1"; }`, "version", "1", ""},
 
-		{"none", `{ a = "1"; }`, "version", "", `no binding version = "…"`},
+		{"none", `{ a = "1"; }`, "version", "", "no binding version"},
 		{"only in a comment", "{\n# version = \"1\";\n}", "version", "", "found only in a comment at line 2"},
 		{"only in a string", "{\na = ''version = \"1\";'';\n}", "version", "", "found only in a string at line 2"},
 		{"default of an argument", `{ version ? "1" }: version`, "version", "", "default of an argument at line 1"},
@@ -99,11 +99,22 @@ func TestEditNixOneMatch(t *testing.T) {
 		{"other path", `{ a.version = "1"; }`, "b.version", "", "similar is a.version at line 1"},
 		{"two", "{ a.version = \"1\";\n  b.version = \"2\"; }", "version", "", "2 bindings match, at 1:3 (a.version), 2:3 (b.version) (name one by its path, e.g. a.version)"},
 		{"two, one whole", `{ version = "1"; b.version = "2"; }`, "version", "", "e.g. .version)"},
-		{"two of one path", `[ { version = "1"; } { version = "2"; } ]`, "version", "", "no path tells them apart"},
+		{"two of one path", `[ { version = "1"; } { version = "2"; } ]`, "version", "", "at 1:5 ([0].version), 1:24 ([1].version) (name one by its path, e.g. [0].version)"},
 		{"two, computed", `{ ${a}.version = "1"; ${b}.version = "2"; }`, "version", "", "no path tells them apart"},
 		{"interpolated one counts", `{ a.version = "${x}"; version = "1"; }`, "version", "", "2 bindings match"},
 		{"interpolated", "{\n  version = \"${x}\"; }", "version", "", "2:13: the string holds ${}"},
-		{"indented", `{ version = ''1''; }`, "version", "", `1:13: the value is a '' string`},
+		{"indented", `{ version = ''1''; }`, "version", "1", ""},
+		{"indented on two lines", "{ version = ''\n1''; }", "version", "", `1:13: the value is a '' string`},
+		{"indented with escapes", `{ version = ''1'''2''; }`, "version", "", `1:13: the value is a '' string`},
+		{"indented with spaces", `{ version = '' 1''; }`, "version", "", `1:13: the value is a '' string`},
+		{"item", `[ { version = "1"; } { version = "2"; } ]`, "[1].version", "2", ""},
+		{"item by field", `{ a = [ { n = "x"; v = "1"; } (f { n = "y"; v = "2"; }) rec { n = "z"; v = "3"; } ]; }`, "a[n=z].v", "3", ""},
+		{"items are counted", `{ a = [ b.c "x" (f "y") g.${h} ./i/${j}/k l.m or n { v = "1"; } ]; }`, "a[6].v", "1", ""},
+		{"string in a list", `{ a = [ "x" "y" ]; }`, "a[1]", "y", ""},
+		{"one string in a list", `{ a = [ "x" ]; }`, "a", "", "1:7: the value is not a string"},
+		{"set by field", `{ p.a = { n = "x"; v = "1"; }; p.b = { n = "y"; v = "2"; }; }`, "a[n=x].v", "1", ""},
+		{"set by other field", `{ p.a = { n = "x"; v = "1"; }; }`, "a[n=y].v", "", "similar is p.a.v"},
+		{"bytes of a call", `{ src = fetchurl { url = "u"; hash = "1"; }; }`, "src.hash", "1", ""},
 		{"sum", `{ version = "1" + x; }`, "version", "", "1:13: the value is an expression that only begins"},
 		{"number", `{ version = 1; }`, "version", "", "1:13: the value is not a string"},
 		{"two references", `{ version = a; b.version = c; }`, "version", "", "version is not a string at line 1"},
@@ -205,7 +216,7 @@ func TestEditNixEscapes(t *testing.T) {
 }
 
 func TestDeepNestingIsRefused(t *testing.T) {
-	for _, unit := range []string{"{", "(", `"${`, "''${", "let ", "a/${"} {
+	for _, unit := range []string{"{", "[", "(", `"${`, "''${", "let ", "a/${"} {
 		_, err := Current([]byte(strings.Repeat(unit, 100_000)), map[string]string{"version": ""})
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) {
@@ -215,7 +226,7 @@ func TestDeepNestingIsRefused(t *testing.T) {
 }
 
 func TestLongRunsAreReadOnce(t *testing.T) {
-	for _, unit := range []string{"a.", "a+", "a-a.", "a/", "<a", "a.b.c = a.b;\n", "$", "'", "with a;", "~/a "} {
+	for _, unit := range []string{"a.", "a+", "a-a.", "a/", "<a", "a.b.c = a.b;\n", "[ a ]", "[{a=1;}]", "$", "'", "with a;", "~/a "} {
 		src := bytes.Repeat([]byte(unit), (1<<20)/len(unit))
 		_, _ = Current(src, map[string]string{"version": ""})
 	}

@@ -1,16 +1,21 @@
 package pinfile
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // valueKind says what stands to the right of a binding's =.
 type valueKind uint8
 
 const (
-	valOther    valueKind = iota // an expression that does not begin with a string
-	valPlain                     // "literal" and nothing else
-	valInterp                    // "…${…}…" and nothing else
-	valIndented                  // ''…'' and nothing else
-	valCompound                  // an expression that begins with a string
+	valOther         valueKind = iota // an expression that does not begin with a string
+	valPlain                          // "literal" and nothing else
+	valInterp                         // "…${…}…" and nothing else
+	valIndented                       // ''…'' and nothing else
+	valIndentedPlain                  // ''…'' on one line, without escapes and without spaces around it
+	valCompound                       // an expression that begins with a string
 )
 
 // attrNode is one component of a binding's path. Paths are linked from the
@@ -18,6 +23,8 @@ const (
 type attrNode struct {
 	name    string
 	dynamic bool // "a${b}" or ${b}: the name is not known
+	item    bool // the item of a list, number index; it has no name
+	index   int
 	parent  *attrNode
 }
 
@@ -28,16 +35,22 @@ const computed = "${…}"
 func (n *attrNode) String() string {
 	var parts []string
 	for ; n != nil && len(parts) < 16; n = n.parent {
-		name := n.name
+		part := n.name
 		switch {
+		case n.item:
+			part = fmt.Sprintf("[%d]", n.index)
 		case n.dynamic:
-			name = computed
-		case !isBareName(name):
-			name = escapeNix(name)
+			part = computed
+		case !isBareName(part) && !isNumbered(part):
+			part = escapeNix(part)
 		}
-		parts = append([]string{name}, parts...)
+		if !n.item && n.parent != nil && len(parts) < 15 {
+			part = "." + part
+		}
+		parts = append(parts, part)
 	}
-	return strings.Join(parts, ".")
+	slices.Reverse(parts)
+	return strings.Join(parts, "")
 }
 
 func isBareName(s string) bool {
@@ -68,6 +81,7 @@ type scope struct {
 	prefix  *attrNode // the path of what stands here
 	cur     *attrNode // the path of the binding being read, or prefix
 	pending int       // with and assert whose ; has not come yet
+	items   int       // how many items have begun, in [ ]
 	stmt    bool      // a binding may begin here
 }
 
@@ -80,24 +94,24 @@ type scanner struct {
 	out    []binding
 }
 
-// scanNix returns every binding of source and all its tokens. It knows just
-// as much grammar as bindings need: brackets, let … in, with and assert.
-func scanNix(src []byte) ([]binding, []token, error) {
+// scanNix finds every binding of source. It knows just as much grammar as
+// bindings need: brackets, let … in, with and assert.
+func scanNix(src []byte) (*scanner, error) {
 	toks, err := lexNix(src)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s := &scanner{src: src, toks: toks, scopes: []scope{{opener: -1}}}
 	s.index()
 	for i := 0; i < len(s.code); {
 		if i, err = s.step(i); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if top := s.scopes[len(s.scopes)-1]; top.let {
-		return nil, nil, syntaxAt(src, int(s.code[top.opener].off), "this let has no in")
+		return nil, syntaxAt(src, int(s.code[top.opener].off), "this let has no in")
 	}
-	return s.out, toks, nil
+	return s, nil
 }
 
 // index drops space and comments and pairs what opens with what closes; the
@@ -132,6 +146,7 @@ func (s *scanner) step(i int) (int, error) {
 			return next, nil
 		}
 	}
+	s.item(top, i)
 	switch t.kind {
 	case tokOpen, tokInterpOpen, tokStrOpen, tokIndOpen:
 		s.enter(i, s.src[t.off] == '{', false)
@@ -151,6 +166,40 @@ func (s *scanner) step(i int) (int, error) {
 		return i + 1, s.word(i)
 	}
 	return i + 1, nil
+}
+
+// item begins the next item of the list that top is, if one begins at i: what
+// has neither a dot before it (a.b) nor is rec.
+func (s *scanner) item(top *scope, i int) {
+	if top.opener < 0 || s.src[s.code[top.opener].off] != '[' {
+		return
+	}
+	switch t := s.code[i]; t.kind {
+	case tokOpen, tokStrOpen, tokIndOpen, tokNumber, tokURI:
+	case tokPath:
+		if prev := s.code[i-1]; prev.end == t.off && prev.kind == tokClose {
+			return // more of a/${b}/c
+		}
+	case tokIdent:
+		if word := string(s.src[t.off:t.end]); word == "rec" || word == "or" {
+			return
+		}
+	default:
+		return
+	}
+	if s.code[i-1].kind == tokDot {
+		return
+	}
+	if s.code[i-1].kind == tokIdent && string(s.src[s.code[i-1].off:s.code[i-1].end]) == "or" {
+		return // a.b or c
+	}
+	top.cur = &attrNode{item: true, index: top.items, parent: top.prefix}
+	top.items++
+	if k := s.code[i].kind; k == tokStrOpen || k == tokIndOpen {
+		b := binding{path: top.cur, at: s.code[i].off}
+		s.value(&b, i)
+		s.out = append(s.out, b)
+	}
 }
 
 // word handles the keywords that shape bindings.
@@ -256,10 +305,13 @@ func (s *scanner) value(b *binding, i int) {
 		return
 	}
 	m := int(s.mate[i])
-	_, plain := s.plain(i, m)
+	text, plain := s.plain(i, m)
 	switch {
-	case m+1 >= len(s.code) || s.code[m+1].kind != tokSemicolon:
+	case !b.path.item && (m+1 >= len(s.code) || s.code[m+1].kind != tokSemicolon):
 		b.kind = valCompound
+	case t.kind == tokIndOpen && plain && isIndentedPlain(text):
+		b.kind = valIndentedPlain
+		b.off, b.end = t.end, s.code[m].off
 	case t.kind == tokIndOpen:
 		b.kind = valIndented
 	case !plain:

@@ -1,12 +1,5 @@
 package pinfile
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-)
-
 // Options say how a file is read.
 type Options struct {
 	// Format is how the file is read, one of Formats; "" asks FormatOf.
@@ -33,6 +26,7 @@ type Result struct {
 // Site is one value of a file, as its format tells.
 type Site struct {
 	Path       string // the longest key that names it
+	At         int    // where the binding begins, for messages; 0 is Start
 	Start, End int    // the bytes of the file that an edit replaces
 	Value      string // decoded
 	// Encode writes a new value in place of those bytes, in the style that
@@ -71,53 +65,39 @@ type format struct {
 // MaxLen is how long a file may be that is edited, in bytes.
 const MaxLen = maxSource
 
-// Formats lists the formats by name.
-func Formats() []string { return []string{"nix"} }
-
-// FormatOf returns the format of a file by its name, "" if the name tells none.
-func FormatOf(path string) string {
-	if strings.HasSuffix(path, ".nix") {
-		return "nix"
-	}
-	return ""
-}
-
 // Edit returns src, the file at path, with the values of set: keys to what the
 // values shall be, unescaped. Errors are *MatchError, *ValueError,
-// *HashKindError or *SyntaxError, and name the file. On an error there is no
-// output.
+// *HashKindError or *SyntaxError, and name the file, or say what is wrong with
+// a key or with o. On an error there is no output.
+//
+// Each key names exactly one value that the file writes out. Nothing but the
+// bytes of these values changes: the result is read again, and is refused when
+// a key does not read back or anything else has moved. A value that stands there
+// already keeps its spelling.
 func Edit(path string, src []byte, set map[string]string, o Options) (*Result, error) {
-	if o.Format == "" {
-		o.Format = FormatOf(path)
+	f, err := choose(path, o)
+	if err != nil {
+		return nil, err
 	}
-	if o.Format != "nix" {
-		return nil, fmt.Errorf("edit %s: format %.40q is not known (known: nix)", path, o.Format)
-	}
-	was, err := Current(src, set)
+	res, err := f.edit(src, set, o)
 	if err != nil {
 		return nil, InFile(path, err)
-	}
-	out, err := EditNix(src, set)
-	if err != nil {
-		return nil, InFile(path, err)
-	}
-	res := &Result{Text: out}
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		if was[key] != set[key] {
-			res.Changes = append(res.Changes, Change{Key: key, From: was[key], To: set[key]})
-		}
 	}
 	return res, nil
 }
 
-// URLs returns the addresses that src, the file at path, composes.
-func URLs(path string, src []byte, o Options) ([]URL, error) { return nil, nil }
-
-// Rebase returns src with the address's host and directory, which is all before
-// the last slash of its path, being those of dir. It is refused where src does
-// not say them literally.
-func (u URL) Rebase(src []byte, dir string) ([]byte, error) {
-	return nil, fmt.Errorf("line %s: the address is not written out there", u.Place)
+// URLs returns the addresses that src, the file at path, composes, in the order
+// of the file.
+func URLs(path string, src []byte, o Options) ([]URL, error) {
+	f, err := choose(path, o)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := f.read(src, o)
+	if err != nil {
+		return nil, InFile(path, err)
+	}
+	return doc.urls(), nil
 }
 
 // Follow returns the files that have to change along with an edited one, by

@@ -1,0 +1,3 @@
+package pinfile
+
+func (d *nixDoc) urls() []URL { return nil }
