@@ -18,7 +18,9 @@ func formats() []format {
 // what is edited there is data.
 func dataFormats() []format {
 	return []format{
-		{"nix", []string{"*.nix"}, parseNix},
+		nixFormat(),
+		{"json", []string{"*.json"}, parseJSON},
+		{"json5", []string{"*.json5", "*.jsonc"}, parseJSON5},
 	}
 }
 

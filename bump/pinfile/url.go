@@ -1,5 +1,12 @@
 package pinfile
 
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
 // Piece is a part of a composed address.
 type Piece struct {
 	Text string // expanded
@@ -14,4 +21,84 @@ type URL struct {
 	Place
 	Pieces  []Piece  // whose Texts make Text
 	Unknown []string // names that stand in it and that the file does not tell; then ${name} is in Text
+}
+
+// dirRE is what Rebase writes into a file: nothing that any format would read
+// as more than text.
+var dirRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[A-Za-z0-9._~:/@%+-]*$`)
+
+// Rebase returns src with the address's host and directory, which is all before
+// the last slash of its path, being those of dir. It is refused where src does
+// not say them literally, or says them in pieces that hold a name: the error
+// says what to write. Where host and directory are a value of their own, this
+// value is edited.
+func (u URL) Rebase(src []byte, dir string) ([]byte, error) {
+	dir = strings.TrimRight(dir, "/")
+	if !dirRE.MatchString(dir) || strings.Contains(dir, "/..") {
+		return nil, fmt.Errorf("move the address at line %s: %.100q is no directory of a server (want https://host/path)", u.Place, dir)
+	}
+	file := fileStart(u.Text)
+	if file == 0 {
+		return nil, fmt.Errorf("move the address at line %s: %.200q has no path", u.Place, u.Text)
+	}
+	if u.Text[:file-1] == dir {
+		return bytes.Clone(src), nil
+	}
+	start, end, ok := u.spanBefore(src, file)
+	if !ok {
+		return nil, fmt.Errorf("move the address at line %s: its host and directory are put together from other values (write %s/%s there)", u.Place, dir, u.Text[file:])
+	}
+	var out bytes.Buffer
+	out.Write(src[:start])
+	out.WriteString(dir)
+	out.Write(src[end:])
+	return out.Bytes(), nil
+}
+
+// fileStart is where the last component of an address's path begins, 0 if it
+// has no path.
+func fileStart(text string) int {
+	path := text
+	if i := strings.IndexAny(path, "?#"); i >= 0 {
+		path = path[:i]
+	}
+	scheme := strings.Index(path, "://")
+	slash := strings.LastIndexByte(path, '/')
+	if scheme < 0 || slash < scheme+3 {
+		return 0
+	}
+	return slash + 1
+}
+
+// spanBefore returns the bytes of src that say u.Text up to the slash before
+// file. It is the text of one piece, or of pieces that follow each other in one
+// line with nothing but quotes and a plus between.
+func (u URL) spanBefore(src []byte, file int) (start, end int, ok bool) {
+	pos := 0
+	for i, p := range u.Pieces {
+		size := min(len(p.Text), file-1-pos)
+		switch {
+		case p.End-p.Start != len(p.Text) || p.Start < 0 || p.End > len(src) || string(src[p.Start:p.End]) != p.Text:
+			return 0, 0, false
+		case i == 0:
+			start = p.Start
+		case !joins(src, end, p.Start):
+			return 0, 0, false
+		}
+		end = p.Start + size
+		if pos += size; pos == file-1 {
+			return start, end, true
+		}
+	}
+	return 0, 0, false
+}
+
+// joins reports whether two literals at from and to are added up: "a" + "b".
+func joins(src []byte, from, to int) bool {
+	if to < from || to-from > 40 {
+		return false
+	}
+	between := src[from:to]
+	return len(between) > 2 && between[0] == between[len(between)-1] && (between[0] == '"' || between[0] == '\'') &&
+		strings.TrimSpace(string(between[1:len(between)-1])) == "+" && !bytes.ContainsAny(between, "\r\n")
 }
