@@ -21,6 +21,7 @@ func dataFormats() []format {
 		nixFormat(),
 		{"json", []string{"*.json"}, parseJSON},
 		{"json5", []string{"*.json5", "*.jsonc"}, parseJSON5},
+		{"yaml", []string{"*.yaml", "*.yml"}, parseYAML},
 	}
 }
 
