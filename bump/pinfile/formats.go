@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/lockfile"
 )
 
 // formats is the table of what can be read. A row of code lives in the file of
@@ -22,6 +24,9 @@ func dataFormats() []format {
 		{"json", []string{"*.json"}, parseJSON},
 		{"json5", []string{"*.json5", "*.jsonc"}, parseJSON5},
 		{"yaml", []string{"*.yaml", "*.yml"}, parseYAML},
+		{"toml", []string{"*.toml"}, parseTOML},
+		{"lock", []string{lockfile.Name}, parseLock},
+		{"regex", nil, parsePattern},
 	}
 }
 

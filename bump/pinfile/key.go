@@ -47,9 +47,9 @@ type keyStep struct {
 	index int    // of stepIndex
 }
 
-// maxKey bounds a key, in bytes and in steps.
+// maxKeyLen bounds a key, in bytes and in steps.
 const (
-	maxKey      = 4 << 10
+	maxKeyLen   = 4 << 10
 	maxKeySteps = 100
 )
 
@@ -59,8 +59,8 @@ func readKey(key string) (pathKey, error) {
 		return pathKey{}, fmt.Errorf("read key %.100q: %w", key, err)
 	}
 	switch {
-	case len(key) > maxKey:
-		return fail(fmt.Errorf("it is longer than %d bytes", maxKey))
+	case len(key) > maxKeyLen:
+		return fail(fmt.Errorf("it is longer than %d bytes", maxKeyLen))
 	case !utf8.ValidString(key):
 		return fail(errors.New("it is not UTF-8"))
 	case strings.HasPrefix(key, "/"):
