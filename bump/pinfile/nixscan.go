@@ -72,6 +72,10 @@ type binding struct {
 	kind valueKind // of the value
 	// value is source[off:end], for plain values without the quotes.
 	off, end int32
+
+	root  *attrNode // the outermost component of its own name
+	scope int32     // index in code of what opens the set or let that it is in; -1: a list
+	val   int32     // index in code of the value's first token
 }
 
 // scope is what the scanner is inside of.
@@ -92,6 +96,14 @@ type scanner struct {
 	mate   []int32 // of code: index of the token that closes this one
 	scopes []scope
 	out    []binding
+
+	inherits []inherit
+}
+
+// inherit is inherit a; or inherit (b) a; in a set or a let.
+type inherit struct {
+	scope int32 // as in binding
+	at    int32 // index in code of the word
 }
 
 // scanNix finds every binding of source. It knows just as much grammar as
@@ -145,6 +157,9 @@ func (s *scanner) step(i int) (int, error) {
 		if next, ok := s.bind(top, i); ok {
 			return next, nil
 		}
+		if s.wordAt(i) == "inherit" {
+			s.inherits = append(s.inherits, inherit{scope: int32(top.opener), at: int32(i)})
+		}
 	}
 	s.item(top, i)
 	switch t.kind {
@@ -181,31 +196,36 @@ func (s *scanner) item(top *scope, i int) {
 			return // more of a/${b}/c
 		}
 	case tokIdent:
-		if word := string(s.src[t.off:t.end]); word == "rec" || word == "or" {
+		if word := s.wordAt(i); word == "rec" || word == "or" {
 			return
 		}
 	default:
 		return
 	}
-	if s.code[i-1].kind == tokDot {
-		return
-	}
-	if s.code[i-1].kind == tokIdent && string(s.src[s.code[i-1].off:s.code[i-1].end]) == "or" {
-		return // a.b or c
+	if s.code[i-1].kind == tokDot || s.wordAt(i-1) == "or" {
+		return // more of a.b, or of a.b or c
 	}
 	top.cur = &attrNode{item: true, index: top.items, parent: top.prefix}
 	top.items++
 	if k := s.code[i].kind; k == tokStrOpen || k == tokIndOpen {
-		b := binding{path: top.cur, at: s.code[i].off}
+		b := binding{path: top.cur, at: s.code[i].off, root: top.cur, scope: -1, val: int32(i)}
 		s.value(&b, i)
 		s.out = append(s.out, b)
 	}
 }
 
+// wordAt is the identifier or keyword at i, "" if there is none.
+func (s *scanner) wordAt(i int) string {
+	if i < 0 || i >= len(s.code) || s.code[i].kind != tokIdent {
+		return ""
+	}
+	return string(s.src[s.code[i].off:s.code[i].end])
+}
+
 // word handles the keywords that shape bindings.
 func (s *scanner) word(i int) error {
 	top := &s.scopes[len(s.scopes)-1]
-	switch string(s.src[s.code[i].off:s.code[i].end]) {
+	switch s.wordAt(i) {
 	case "with", "assert":
 		top.pending++
 	case "let":
@@ -253,7 +273,10 @@ func (s *scanner) bind(top *scope, i int) (next int, ok bool) {
 	if s.code[j].kind != tokAssign {
 		return i, false
 	}
-	b := binding{path: path, at: s.code[i].off}
+	b := binding{path: path, at: s.code[i].off, root: path, scope: int32(top.opener), val: int32(j + 1)}
+	for b.root.parent != top.prefix {
+		b.root = b.root.parent
+	}
 	s.value(&b, j+1)
 	s.out = append(s.out, b)
 	top.cur = path
