@@ -245,7 +245,7 @@ func (f format) prove(src []byte, before document, out []byte, found []choice, s
 		switch {
 		case err != nil:
 			return valueAt(src, c.key, c.Start, fmt.Sprintf("in the edited file the key does not name the value any more: %v", err))
-		case now.Value != set[c.key] || now.Start != edited[c.Start]:
+		case now.Value != set[c.key] || now.Start < edited[c.Start] || now.End > edited[c.Start]+len(c.text):
 			return valueAt(src, c.key, c.Start, fmt.Sprintf("the new value would read as %.100q (the file cannot hold it there)", now.Value))
 		}
 	}

@@ -19,10 +19,19 @@ var (
 	hashSRI    = hashKind{"an SRI hash (sha256-…)", "{{.SRI}}"}
 	hashHex    = hashKind{"a hash in hex", "{{.Hex}}"}
 	hashNix32  = hashKind{"a hash in Nix base-32", "{{.Nix32}}"}
+	hashBase64 = hashKind{"a hash in base-64", `{{slice .SRI 7}}`}
 	hashPreHex = hashKind{"a hash in hex after sha256:", "sha256:{{.Hex}}"}
 	hashPre32  = hashKind{"a hash in Nix base-32 after sha256:", "sha256:{{.Nix32}}"}
+	hashPre64  = hashKind{"a hash in base-64 after sha256:", `sha256:{{slice .SRI 7}}`}
+	hashEqHex  = hashKind{"a hash in hex after SHA256=", "SHA256={{.Hex}}"}
 	hashPre    = hashKind{"a hash after sha256: of no known length", "sha256:{{.Hex}}"}
 	hashOther  = hashKind{name: "a hash that is not SHA-256"}
+)
+
+const (
+	hexDigitSet   = "0123456789abcdef"
+	nix32DigitSet = "0123456789abcdfghijklmnpqrsvwxyz"
+	base64Set     = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 )
 
 // kindOfHash judges s by its shape.
@@ -30,27 +39,39 @@ func kindOfHash(s string) hashKind {
 	if strings.HasPrefix(s, "sha256-") {
 		return hashSRI
 	}
-	for _, other := range []string{"sha512-", "sha384-", "sha1-", "md5-", "sha512:", "sha1:", "md5:"} {
+	for _, other := range []string{"sha512-", "sha384-", "sha1-", "md5-", "blake3-", "sha512:", "sha384:", "sha1:", "md5:", "blake3:", "SHA512=", "SHA1=", "MD5="} {
 		if strings.HasPrefix(s, other) {
 			return hashOther
 		}
 	}
-	rest, prefixed := strings.CutPrefix(s, "sha256:")
-	switch {
-	case len(rest) == 64 && onlyOf(strings.ToLower(rest), "0123456789abcdef"):
-		if prefixed {
-			return hashPreHex
-		}
-		return hashHex
-	case len(rest) == 52 && onlyOf(rest, "0123456789abcdfghijklmnpqrsvwxyz"):
-		if prefixed {
-			return hashPre32
-		}
-		return hashNix32
-	case prefixed:
-		return hashPre
+	if hex, ok := strings.CutPrefix(s, "SHA256="); ok && isHex(hex) {
+		return hashEqHex
 	}
-	return hashNone
+	rest, prefixed := strings.CutPrefix(s, "sha256:")
+	bare, after := hashNone, hashPre
+	switch {
+	case isHex(rest):
+		bare, after = hashHex, hashPreHex
+	case len(rest) == 52 && onlyOf(rest, nix32DigitSet):
+		bare, after = hashNix32, hashPre32
+	case isBase64(rest):
+		bare, after = hashBase64, hashPre64
+	case len(rest) == 128 && onlyOf(strings.ToLower(rest), hexDigitSet):
+		bare = hashOther // SHA-512, BLAKE2b
+	}
+	if prefixed {
+		return after
+	}
+	return bare
+}
+
+func isHex(s string) bool {
+	return len(s) == 64 && onlyOf(strings.ToLower(s), hexDigitSet)
+}
+
+// isBase64 takes 32 bytes in base-64: 43 digits and one =.
+func isBase64(s string) bool {
+	return len(s) == 44 && s[43] == '=' && onlyOf(s[:43], base64Set)
 }
 
 func onlyOf(s, set string) bool { return strings.Trim(s, set) == "" }
@@ -63,10 +84,20 @@ func checkHash(old, value string) (have, want hashKind, ok bool) {
 	if old == "" || want == hashNone && have == hashNone {
 		return have, want, true
 	}
-	if have != hashNone && have != hashOther {
-		if _, err := release.ParseDigest(value); err != nil {
-			have = hashKind{name: "not a whole hash"}
-		}
+	if have != hashNone && have != hashOther && !isDigest(value, have) {
+		have = hashKind{name: "not a whole hash"}
 	}
 	return have, want, have == want
+}
+
+// isDigest reports whether value, of that kind, is a whole digest.
+func isDigest(value string, kind hashKind) bool {
+	switch kind {
+	case hashBase64, hashPre64:
+		value = "sha256-" + strings.TrimPrefix(value, "sha256:")
+	case hashEqHex:
+		value = strings.TrimPrefix(value, "SHA256=")
+	}
+	_, err := release.ParseDigest(value)
+	return err == nil
 }

@@ -17,8 +17,10 @@ import (
 //	"a.b".version            a name with dots or spaces, quoted as in Nix
 //	archives[0].sha256       an item of a list, counted from 0
 //	archives[arch=gfx1151].sha256
-//	                         the item, or the object, whose field arch says so;
+//	                         the item, or the member, whose field arch says so;
 //	                         a value with ] or spaces is quoted
+//	gfx1151[channel=dev].sha256
+//	                         the object of that name, if its field says so
 //	/archives/0/sha256       a JSON pointer (RFC 6901), always the whole path
 //
 // Lists may be left out: archives.sha256 names the same as
@@ -198,7 +200,12 @@ type fieldOf func(n *attrNode, name, value string) bool
 
 // matches reports whether k names the value at n.
 func (k pathKey) matches(n *attrNode, has fieldOf) bool {
-	for i := len(k.steps) - 1; i >= 0; i-- {
+	return k.matchesFrom(len(k.steps)-1, n, has)
+}
+
+// matchesFrom matches the steps up to i with n and what is around it.
+func (k pathKey) matchesFrom(i int, n *attrNode, has fieldOf) bool {
+	for ; i >= 0; i-- {
 		s := k.steps[i]
 		if s.kind == stepName && i < len(k.steps)-1 {
 			n = n.outOfLists()
@@ -206,15 +213,14 @@ func (k pathKey) matches(n *attrNode, has fieldOf) bool {
 		switch {
 		case n == nil || n.dynamic:
 			return false
-		case s.kind == stepField:
-			if !has(n, s.name, s.value) {
+		case s.kind != stepField:
+			if !s.is(n) {
 				return false
 			}
-			if !n.item {
-				continue // the object itself: its name comes next
-			}
-		case !s.is(n):
+		case !has(n, s.name, s.value):
 			return false
+		case !n.item && k.matchesFrom(i-1, n, has):
+			return true // the object itself, whose name came before
 		}
 		n = n.parent
 	}

@@ -81,24 +81,56 @@ func (r *yamlReader) base() int { return len(r.src) - len(r.plain) }
 func (r *yamlReader) locate(tokens yamltoken.Tokens) error {
 	pos := 0
 	for _, t := range tokens {
-		text := strings.TrimSpace(t.Origin)
 		for pos < len(r.plain) && isSpace(r.plain[pos]) {
 			pos++
 		}
-		if !bytes.HasPrefix(r.plain[pos:], []byte(text)) {
+		size := r.measure(t, pos)
+		if size < 0 {
 			return syntaxAt(r.src, pos+r.base(), "this cannot be read as YAML")
 		}
-		at := span{pos + r.base(), pos + len(text) + r.base()}
+		at := span{pos + r.base(), pos + size + r.base()}
 		r.where[t] = at
 		if t.Type == yamltoken.CommentType {
 			r.comments = append(r.comments, at)
 		}
-		pos += len(text)
+		pos += size
 	}
 	if rest := bytes.TrimSpace(r.plain[pos:]); len(rest) > 0 {
 		return syntaxAt(r.src, len(r.src)-len(rest), "this cannot be read as YAML")
 	}
 	return nil
+}
+
+// measure returns how long t is, which begins at pos, or -1 if it does not. A
+// string in quotes is measured here: the lexer's copy has its escapes undone.
+func (r *yamlReader) measure(t *yamltoken.Token, pos int) int {
+	rest := r.plain[pos:]
+	if t.Type != yamltoken.DoubleQuoteType && t.Type != yamltoken.SingleQuoteType {
+		text := strings.TrimSpace(t.Origin)
+		if !bytes.HasPrefix(rest, []byte(text)) {
+			return -1
+		}
+		return len(text)
+	}
+	quote := byte('"')
+	if t.Type == yamltoken.SingleQuoteType {
+		quote = '\''
+	}
+	if len(rest) == 0 || rest[0] != quote {
+		return -1
+	}
+	for i := 1; i < len(rest); i++ {
+		switch {
+		case rest[i] == '\\' && quote == '"':
+			i++
+		case rest[i] != quote:
+		case quote == '\'' && i+1 < len(rest) && rest[i+1] == quote:
+			i++
+		default:
+			return i + 1
+		}
+	}
+	return -1
 }
 
 // Bounds of what nests, for reading it recurs: brackets, the columns that a
