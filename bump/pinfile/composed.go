@@ -87,7 +87,7 @@ func (d *leaves) composed() []URL {
 	var out []URL
 	for i := range d.all {
 		l := &d.all[i]
-		if len(out) >= maxURLs || !strings.ContainsAny(l.Value, ":$") {
+		if len(out) >= maxURLs || !strings.ContainsAny(l.Value, ":${") {
 			continue
 		}
 		for _, m := range addressesIn(l.Value) {
@@ -178,7 +178,7 @@ func (x *expander) lookUp(l *leaf, name string) *leaf {
 	if x.byName == nil {
 		x.byName = map[string]int{}
 		for i, v := range x.all {
-			if v.path.item || v.path.dynamic || !x.usable(i) {
+			if !v.named() || !x.usable(i) {
 				continue
 			}
 			if _, twice := x.byName[v.path.name]; twice {

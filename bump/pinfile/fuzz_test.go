@@ -58,7 +58,7 @@ func addSeeds(f *testing.F, add func(format string, src []byte)) {
 		for _, s := range []string{
 			"version: 1\nsize: 2\n", "- {version: 'a', b: \"c\"}\n- &x y\n---\nversion: |\n  z\n", "\ufeffversion: \"\\u00e9\"\r\n", "a: !!str b\n? version\n: c\n",
 			"version = 'a'\n[[b]]\nversion = \"\"\"c\"\"\"\n[[b]]\nd.version = 1\n", `{"version": "\u00e9\ud83d\ude00", "a": [1, {"version": null}]}`, `{version: 'a', /* b */ c: +.5e1,}`,
-			"\xff\xfe", "version=\"1\"\nVERSION=$version\n", "ARG version=1\n", "version='10.2'\n",
+			"\"$A0\"", "\xff\xfe", "version=\"1\"\nVERSION=$version\n", "ARG version=1\n", "version='10.2'\n",
 		} {
 			add(name, []byte(s))
 		}

@@ -37,7 +37,7 @@ func (d *leaves) has(n *attrNode, name, value string) bool {
 	if d.fields == nil {
 		d.fields = map[*attrNode]map[string]int{}
 		for i, l := range d.all {
-			if l.path.item || l.path.dynamic || l.weak {
+			if !l.named() || l.weak {
 				continue
 			}
 			of := d.fields[l.path.parent]
@@ -51,6 +51,10 @@ func (d *leaves) has(n *attrNode, name, value string) bool {
 	i, ok := d.fields[n][name]
 	return ok && d.all[i].Value == value
 }
+
+// named reports whether the value has a name that the file spells out. One that
+// is the whole of a file has no path at all.
+func (l leaf) named() bool { return l.path != nil && !l.path.item && !l.path.dynamic }
 
 func (l leaf) site() Site {
 	s := l.Site

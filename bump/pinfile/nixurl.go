@@ -12,7 +12,9 @@ type nixEval struct {
 	*nixDoc
 	frames []frame
 	roots  map[scopeName]*attrNode // what is bound in a scope, by its first name
-	paths  map[string]int          // index in scan.out, by the whole path; -1: several
+	inside map[childName]*attrNode // what is bound in another binding
+	nodes  map[*attrNode]int       // index in scan.out
+	paths  map[string]int          // the same by the whole path; -1: several
 	names  map[string]int          // the same of strings, by the last name
 	steps  int
 }
@@ -22,21 +24,18 @@ type scopeName struct {
 	name  string
 }
 
+type childName struct {
+	of   *attrNode
+	name string
+}
+
 // urls returns the strings that are addresses.
 func (d *nixDoc) urls() []URL {
-	e := &nixEval{nixDoc: d, roots: map[scopeName]*attrNode{}, paths: map[string]int{}, names: map[string]int{}}
-	for i, b := range d.scan.out {
-		if !b.root.dynamic && b.scope >= 0 {
-			key := scopeName{b.scope, b.root.name}
-			if e.roots[key] == nil {
-				e.roots[key] = b.root
-			}
-		}
-		put(e.paths, b.path.String(), i)
-		if b.kind != valOther && !b.path.item && !b.path.dynamic {
-			put(e.names, b.path.name, i)
-		}
+	e := &nixEval{
+		nixDoc: d, roots: map[scopeName]*attrNode{}, inside: map[childName]*attrNode{},
+		nodes: map[*attrNode]int{}, paths: map[string]int{}, names: map[string]int{},
 	}
+	e.index()
 	e.findFrames()
 	var out []URL
 	used := make([]bool, len(d.scan.code))
@@ -55,6 +54,25 @@ func (d *nixDoc) urls() []URL {
 		return a.Column - b.Column
 	})
 	return out
+}
+
+// index fills the maps.
+func (e *nixEval) index() {
+	for i, b := range e.scan.out {
+		e.nodes[b.path] = i
+		for n := b.path; n != b.root.parent; n = n.parent {
+			if key := (childName{n.parent, n.name}); !n.dynamic && !n.item && e.inside[key] == nil {
+				e.inside[key] = n
+			}
+		}
+		if key := (scopeName{b.scope, b.root.name}); !b.root.dynamic && b.scope >= 0 && e.roots[key] == nil {
+			e.roots[key] = b.root
+		}
+		put(e.paths, b.path.String(), i)
+		if b.kind != valOther && !b.path.item && !b.path.dynamic {
+			put(e.names, b.path.name, i)
+		}
+	}
 }
 
 // put notes i under name, or that there are several.
@@ -105,7 +123,12 @@ func (e *nixEval) compose(out *[]URL, i, end int, path *attrNode) bool {
 	}
 	var c composer
 	if !e.sum(&c, i, end, 0) {
-		return false
+		// The beginning of an address says more than nothing.
+		first := e.termEnd(i)
+		if c = (composer{}); e.scan.code[i].kind != tokStrOpen || first >= end || !e.text(&c, i, 0) {
+			return false
+		}
+		c.missing(string(e.src[e.scan.code[first].off:e.scan.code[end-1].end]))
 	}
 	at := placeOf(e.src, int(e.scan.code[i].off))
 	at.Path = path.String()
@@ -261,16 +284,22 @@ func (e *nixEval) only(names []string) int {
 
 // below returns the binding of a path that begins at root.
 func (e *nixEval) below(root *attrNode, rest []string, depth int) int {
-	path := root.String()
+	path, at := root.String(), root
 	for _, name := range rest {
 		path += "." + (&attrNode{name: name}).String()
+		if at != nil {
+			at = e.inside[childName{at, name}]
+		}
 	}
-	if k, ok := e.paths[path]; ok {
+	if k, ok := e.nodes[at]; ok && at != nil {
+		return k
+	}
+	if k, ok := e.paths[path]; ok && len(rest) > 0 {
 		return k
 	}
 	// a = b; makes a.c the c of b.
-	k, ok := e.paths[root.String()]
-	if !ok || k < 0 || len(rest) == 0 {
+	k, ok := e.nodes[root]
+	if !ok || len(rest) == 0 {
 		return -1
 	}
 	i := int(e.scan.out[k].val)
