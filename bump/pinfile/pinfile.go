@@ -100,13 +100,6 @@ func URLs(path string, src []byte, o Options) ([]URL, error) {
 	return doc.urls(), nil
 }
 
-// Follow returns the files that have to change along with an edited one, by
-// path: the .SRCINFO beside a PKGBUILD. read returns a file of the repository;
-// its error matches fs.ErrNotExist where there is none.
-func Follow(path string, edited []byte, o Options, read func(path string) ([]byte, error)) (map[string][]byte, error) {
-	return nil, nil
-}
-
 // Guess is a pin that a file seems to hold.
 type Guess struct {
 	Path   string            // of the file
