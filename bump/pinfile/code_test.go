@@ -113,8 +113,8 @@ func oneSite(doc document, key string) (Site, error) {
 }
 
 const (
-	oldHex = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	newHex = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+	codeOldHex = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	codeNewHex = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 )
 
 // codeCase is an edit of a text: from is what it replaces to with.

@@ -34,7 +34,7 @@ func (x *text) add(s string, start, end int) {
 	}
 	if n := len(x.pieces); n > 0 {
 		last := &x.pieces[n-1]
-		if last.End == start && last.End > 0 && end > 0 {
+		if last.End == start && (last.End > 0) == (end > 0) {
 			last.Text += s
 			last.End = end
 			return
@@ -45,7 +45,7 @@ func (x *text) add(s string, start, end int) {
 
 // addUnknown adds what the file does not tell.
 func (x *text) addUnknown(name string) {
-	x.pieces = append(x.pieces, Piece{Text: "${" + name + "}"})
+	x.add("${"+name+"}", 0, 0)
 	if !slices.Contains(x.unknown, name) {
 		x.unknown = append(x.unknown, name)
 	}
@@ -56,10 +56,10 @@ func (x *text) addUnknown(name string) {
 // to a version that the address is made of.
 func (x *text) addText(other text) {
 	for _, p := range other.pieces {
-		if !strings.Contains(p.Text, "://") {
+		if len(x.pieces) > 0 || !strings.Contains(p.Text, "://") {
 			p.Start, p.End = 0, 0
 		}
-		x.pieces = append(x.pieces, p)
+		x.add(p.Text, p.Start, p.End)
 	}
 	for _, name := range other.unknown {
 		if !slices.Contains(x.unknown, name) {

@@ -56,11 +56,6 @@ func watchField(t *codeTree, line []byte, off int) {
 }
 
 func watchEntry(t *codeTree, words []dockerWord) {
-	for _, w := range words {
-		if w.joined {
-			return
-		}
-	}
 	if bytes.HasPrefix(t.src[words[0].start:words[0].end], []byte("version=")) {
 		return // the format's own version is no pin
 	}
@@ -70,6 +65,9 @@ func watchEntry(t *codeTree, words []dockerWord) {
 	}
 	names := []string{"url", "pattern"}
 	for i, w := range words[:min(len(words), len(names))] {
+		if w.joined {
+			return
+		}
 		t.value(t.child(t.root, names[i], w.start), watchSite(t, w.start, w.end, ""))
 	}
 	if len(words) > 0 {
@@ -92,7 +90,7 @@ func watchOptions(t *codeTree, w dockerWord) {
 		}
 		name, value, ok := strings.Cut(string(t.src[start:start+size]), "=")
 		if ok {
-			trimmed := strings.TrimSpace(name)
+			trimmed := strings.Trim(name, " \t\\\r\n")
 			at := start + len(name) + 1
 			t.value(t.child(n, trimmed, start), watchSite(t, at, at+len(value), ","))
 		}

@@ -14,7 +14,7 @@ type pyReader struct {
 	pending []pyPending
 	// callValue gives a call's node a value of its own, may be nil.
 	callValue func(r *pyReader, n *codeNode, e *pyExpr)
-	functions []*codeNode // def and class
+	functions []*codeNode // def
 	budget    int         // bounds the work of working out texts
 }
 
@@ -90,7 +90,9 @@ func (r *pyReader) statement() {
 		}
 		if len(r.blocks) < maxPythonDepth {
 			n := r.child(r.scope(), p.text(name), t.off)
-			r.functions = append(r.functions, n)
+			if word == "def" {
+				r.functions = append(r.functions, n)
+			}
 			r.blocks = append(r.blocks, pyBlock{indent, n})
 		}
 		for !p.isOp(":") && p.tok().kind != pyNewline && p.tok().kind != pyEnd {

@@ -3,6 +3,7 @@ package pinfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +11,9 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
+
+// maxItems bounds a list.
+const maxItems = 10000
 
 // shellVar is what a script says a variable is.
 type shellVar struct {
@@ -315,7 +319,8 @@ func (e *shellEval) assign(a *syntax.Assign, assoc, maybe bool) {
 	case a.Array != nil:
 		v.list = true
 		if a.Append && was != nil {
-			v.items, v.keyed, v.lost = append([]text{}, was.items...), was.keyed, was.lost
+			v.items, v.keyed, v.lost = slices.Clone(was.items), was.keyed, was.lost
+			e.budget -= 16 * len(v.items)
 		}
 		e.listItems(v, a.Array, assoc)
 	case a.Index != nil:
@@ -352,10 +357,9 @@ func (e *shellEval) listItems(v *shellVar, list *syntax.ArrayExpr, assoc bool) {
 		}
 		fields, ok := e.fields(el.Value)
 		v.items = append(v.items, fields...)
-		if e.budget -= len(v.items) / 64; !ok || e.budget < 0 {
-			v.lost = true
-		}
-		if e.budget < 0 {
+		v.lost = v.lost || !ok
+		if e.budget -= 16 * (len(fields) + 1); e.budget < 0 || len(v.items) > maxItems {
+			v.items, v.lost = nil, true
 			return
 		}
 	}
@@ -380,15 +384,15 @@ func (e *shellEval) setItem(v *shellVar, index syntax.ArithmExpr, value *syntax.
 			}
 		}
 		v.keyed = keyed
-	case n > len(v.items):
+	case n > len(v.items) || n > maxItems || e.budget < 0:
 		v.lost = true
 	default:
-		items := append([]text{}, v.items...)
+		items := slices.Clone(v.items)
 		if n == len(items) {
 			items = append(items, text{})
 		}
 		items[n] = x
-		e.budget -= len(items)
+		e.budget -= 16 * len(items)
 		v.items = items
 	}
 }

@@ -79,7 +79,7 @@ func (e *shellEval) oneField(w *syntax.Word) bool {
 		case *syntax.SglQuoted:
 		case *syntax.DblQuoted:
 			for _, q := range p.Parts {
-				if v, ok := q.(*syntax.ParamExp); ok && v.Index != nil && strings.HasSuffix(e.indexOf(v), "@") {
+				if v, ok := q.(*syntax.ParamExp); ok && v.Index != nil && !v.Length && e.indexOf(v) == "@" {
 					bad = true
 				}
 			}

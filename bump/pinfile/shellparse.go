@@ -10,7 +10,7 @@ import (
 // The parser of shell calls itself for what nests, so the file is bounded in
 // length and, before it is parsed, in how deep its brackets nest.
 const (
-	maxShell      = 256 << 10
+	maxShell      = 128 << 10
 	maxShellDepth = 200
 )
 

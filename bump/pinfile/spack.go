@@ -1,5 +1,7 @@
 package pinfile
 
+import "slices"
+
 // parseSpack reads a package.py of Spack. On top of what Starlark's reader
 // tells, version("1.2", sha256="…") has a value of its own, its version, so
 // that version[0] is that of the first call, version[0].sha256 its hash, and
@@ -26,12 +28,23 @@ func parseSpack(src []byte, _ Options) (document, error) {
 	if err != nil {
 		return nil, err
 	}
+	defs := map[*codeNode]bool{}
 	for _, n := range r.functions {
+		defs[n] = true
 		key := pyConst{n, "version"}
 		if first != nil && n.name == "url_for_version" && r.consts[key] == nil {
 			r.consts[key] = &pyConstant{expr: first}
 		}
 	}
+	// What a method sets as it runs is no pin.
+	r.values = slices.DeleteFunc(r.values, func(n *codeNode) bool {
+		for ; n != nil; n = n.parent {
+			if defs[n] {
+				return true
+			}
+		}
+		return false
+	})
 	r.linkAll()
 	return r.codeTree, nil
 }
