@@ -45,7 +45,8 @@ func editCode(f format, src []byte, set map[string]string) ([]byte, []codeSpan, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if out, ok, err := rewriteWhole(doc, set); ok {
+	if d, ok := doc.(rewriter); ok {
+		out, err := d.rewrite(set)
 		return out, nil, err
 	}
 	set = withImplied(doc, set)

@@ -9,12 +9,9 @@ import (
 // maxURL bounds a composed address, and any value that goes into one, in bytes.
 const maxURL = 4096
 
-// maxURLs bounds the addresses that are told of one file.
-const maxURLs = 2000
-
-// schemeRE finds where an address begins; what stands before it is the name
+// schemeAtRE finds where an address begins; what stands before it is the name
 // that a PKGBUILD gives the file, or the option that takes the address.
-var schemeRE = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
+var schemeAtRE = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // urlStops end an address in running text.
 const urlStops = " \t\r\n\"'<>|;`\\"
@@ -113,7 +110,7 @@ func (t *codeTree) link(x text, off int, path string) {
 	s := x.String()
 	pos := 0
 	for len(t.links) < maxURLs {
-		m := schemeRE.FindStringIndex(s[pos:])
+		m := schemeAtRE.FindStringIndex(s[pos:])
 		if m == nil {
 			return
 		}

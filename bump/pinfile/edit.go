@@ -11,9 +11,14 @@ import (
 // What some documents can do beyond being a document.
 type (
 	// implier knows values that change along with others, such as the pkgrel of
-	// a PKGBUILD. It returns set with them; what set says itself it keeps.
+	// a PKGBUILD. It returns them; what set says itself wins.
 	implier interface {
 		implied(set map[string]string) map[string]string
+	}
+	// rewriter edits a file whose values are not edited in place: a changelog
+	// gets a new entry.
+	rewriter interface {
+		rewrite(set map[string]string) ([]byte, error)
 	}
 	// lister names every value of the file in its order, so that an edit that
 	// made one appear, vanish or change is found out.
@@ -63,9 +68,10 @@ func (f format) edit(src []byte, set map[string]string, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	if d, ok := doc.(implier); ok {
-		set = d.implied(set)
+	if d, ok := doc.(rewriter); ok {
+		return f.rewrite(d, src, set, o)
 	}
+	set = withImplied(doc, set)
 	found, err := chooseAll(src, doc, slices.Sorted(maps.Keys(set)))
 	if err != nil {
 		return nil, err
@@ -91,6 +97,52 @@ func (f format) edit(src []byte, set map[string]string, o Options) (*Result, err
 	}
 	if err := f.prove(src, doc, res.Text, found, set, o); err != nil {
 		return nil, err
+	}
+	return res, nil
+}
+
+// withImplied returns set with what doc has to change along with it.
+func withImplied(doc document, set map[string]string) map[string]string {
+	d, ok := doc.(implier)
+	if !ok {
+		return set
+	}
+	out := maps.Clone(d.implied(set))
+	if len(out) == 0 {
+		return set
+	}
+	maps.Copy(out, set)
+	return out
+}
+
+// rewrite is edit for a document that is written anew. Keys that the file as it
+// was does not hold, such as the text of a change, have no old value.
+func (f format) rewrite(d rewriter, src []byte, set map[string]string, o Options) (*Result, error) {
+	out, err := d.rewrite(set)
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{Text: out}
+	if bytes.Equal(src, out) {
+		return res, nil
+	}
+	after, err := f.read(out, o)
+	if err != nil {
+		return nil, fmt.Errorf("read the edited file again: %w (the new values do not fit there)", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		now, _, err := after.find(key)
+		if err != nil || len(now) != 1 {
+			continue // it is written, and no value of its own
+		}
+		was, _, _ := d.(document).find(key)
+		c := Change{Key: key, To: set[key], Place: placeOf(out, now[0].Start)}
+		if len(was) == 1 {
+			c.From = was[0].Value
+		}
+		if c.From != c.To {
+			res.Changes = append(res.Changes, c)
+		}
 	}
 	return res, nil
 }

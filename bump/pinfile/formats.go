@@ -13,6 +13,7 @@ import (
 func formats() []format {
 	return slices.Concat(
 		dataFormats(),
+		codeFormats(),
 	)
 }
 
