@@ -1,0 +1,521 @@
+package bump_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/bump/body"
+	"github.com/rocm-nightly/rocm-nightly/bump/forge"
+	"github.com/rocm-nightly/rocm-nightly/internal/giteatest"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
+)
+
+// lives is a real Gitea on which requests are opened and come to their end.
+type lives struct {
+	site     *giteatest.Server
+	ann, bot giteatest.User // who owns the repositories; who may write to them
+	bob      giteatest.User // who may read them
+}
+
+func newLives(t *testing.T) *lives {
+	t.Helper()
+	l := &lives{site: giteatest.Start(t)}
+	l.ann, l.bot, l.bob = l.site.User(t, "ann"), l.site.User(t, "bot"), l.site.User(t, "bob")
+	return l
+}
+
+// pinned is a file that pins nothing yet, for each target.
+func pinned(targets ...string) string {
+	var b strings.Builder
+	b.WriteString("# Where ROCm comes from.\n{\n")
+	for _, t := range targets {
+		fmt.Fprintf(&b, "  %s = {\n    version = \"10.1.0a20260901\"; # the one we run\n    url = \"https://nightly.example.org/old-%s.tar.gz\";\n    hash = \"sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\";\n  };\n", t, t)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// night is what a target's tarball of the night of day n of October is.
+func night(n int, target string) bump.Pin {
+	version := fmt.Sprintf("10.2.0a202610%02d", n)
+	name := "therock-dist-linux-" + target + "-" + version + ".tar.gz"
+	sum := sha256.Sum256([]byte(name))
+	return bump.Pin{
+		Version: version, Name: name, URL: "https://nightly.example.org/tarball/" + name, Size: 1 << 30, Date: fmt.Sprintf("2026-10-%02d", n),
+		Hex: hex.EncodeToString(sum[:]), SRI: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Family: target, Target: target, Channel: "nightly",
+	}
+}
+
+// subject is one repository and the bump that is configured for it.
+type subject struct {
+	*lives
+	repo giteatest.Repo
+	bump bump.Repo
+	as   giteatest.User
+}
+
+// begin makes a repository of ann's that holds files, to which the bot may
+// write, and a bump of its targets.
+func (l *lives) begin(t *testing.T, name string, targets ...string) *subject {
+	t.Helper()
+	s := &subject{lives: l, as: l.bot, repo: l.ann.Repo(t, "ann", name, map[string]string{"rocm.nix": pinned(targets...)})}
+	l.ann.Let(t, s.repo, l.bot, "write")
+	s.bump = bump.Repo{
+		Name: name, Forge: "gitea", URL: s.repo.URL, Base: "main", Token: secret.Source{Env: "BOT_TOKEN"},
+		Files: pins("rocm.nix", targets...), Config: "config.yaml, bump " + name,
+	}
+	return s
+}
+
+func pins(path string, targets ...string) (files []bump.File) {
+	for _, t := range targets {
+		files = append(files, bump.File{Path: path, Format: "nix", Target: t, Set: map[string]string{
+			t + ".version": "{{.Version}}", t + ".url": "{{.URL}}", t + ".hash": "{{.SRI}}",
+		}})
+	}
+	return files
+}
+
+// options trust the site and act as somebody.
+func (s *subject) options(through http.RoundTripper) bump.Options {
+	return bump.Options{
+		Env: func(name string) string {
+			switch name {
+			case "PATH", "HOME":
+				return os.Getenv(name)
+			case "GIT_SSL_CAINFO":
+				return s.site.CA
+			case "BOT_TOKEN":
+				return s.as.Token
+			}
+			return ""
+		},
+		Open: func(ctx context.Context, c forge.Config) (forge.Forge, error) {
+			c.HTTP = through
+			return forge.Open(ctx, c)
+		},
+		Verified: []string{"the tarball was downloaded whole"},
+	}
+}
+
+// run bumps to the night n of all targets.
+func (s *subject) run(t *testing.T, n int, change ...func(*bump.Repo, *bump.Options)) (*bump.Result, error) {
+	t.Helper()
+	set := map[string]bump.Pin{}
+	for _, f := range s.bump.Files {
+		set[f.Target] = night(n, f.Target)
+	}
+	return s.runPins(t, set, change...)
+}
+
+func (s *subject) runPins(t *testing.T, set map[string]bump.Pin, change ...func(*bump.Repo, *bump.Options)) (*bump.Result, error) {
+	t.Helper()
+	repo, o := s.bump, s.options(s.site.HTTP)
+	o.WorkDir = t.TempDir()
+	o.Proofs = map[string]body.Proof{}
+	for target, p := range set {
+		o.Proofs[target] = body.Proof{Target: target, Pin: p, Against: []string{"its size", "its trailer"}}
+	}
+	for _, c := range change {
+		c(&repo, &o)
+	}
+	return bump.Run(t.Context(), repo, set, o)
+}
+
+// must runs and wants an action.
+func (s *subject) must(t *testing.T, n int, action string, change ...func(*bump.Repo, *bump.Options)) *bump.Result {
+	t.Helper()
+	r, err := s.run(t, n, change...)
+	if err != nil {
+		t.Fatalf("night %d: %v", n, err)
+	}
+	if r.Action != action {
+		t.Fatalf("night %d: %s, want %s: %s %q", n, r.Action, action, r.Message, r.Actions)
+	}
+	return r
+}
+
+// only returns the one open request, which the bot opened from one branch.
+func (s *subject) only(t *testing.T) giteatest.Pull {
+	t.Helper()
+	list := s.ann.Pulls(t, s.repo, "open")
+	if len(list) != 1 {
+		t.Fatalf("%d requests are open: %+v", len(list), list)
+	}
+	return list[0]
+}
+
+// holds checks that the branch is one commit on top of the base, whose file
+// pins the night n of each target and is otherwise as it was.
+func (s *subject) holds(t *testing.T, branch, path string, n int, targets ...string) {
+	t.Helper()
+	want := pinned(targets...)
+	for _, target := range targets {
+		p := night(n, target)
+		want = strings.Replace(want, "10.1.0a20260901", p.Version, 1)
+		want = strings.Replace(want, "https://nightly.example.org/old-"+target+".tar.gz", p.URL, 1)
+		want = strings.Replace(want, "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", p.SRI, 1)
+	}
+	if got := s.ann.File(t, s.repo, branch, path); got != want {
+		t.Errorf("%s on %s:\n%s\nwant\n%s", path, branch, got, want)
+	}
+	var commit struct {
+		Parents []struct {
+			SHA string `json:"sha"`
+		} `json:"parents"`
+	}
+	s.ann.Call(t, 200, "GET", s.repo.API()+"/git/commits/"+s.ann.Tip(t, s.repo, branch), nil, &commit)
+	if main := s.ann.Tip(t, s.repo, "main"); len(commit.Parents) != 1 || commit.Parents[0].SHA != main {
+		t.Errorf("%s is on %v, not on main at %s", branch, commit.Parents, main)
+	}
+}
+
+// comments returns what the bot has said on a request.
+func (s *subject) comments(t *testing.T, number int64) (texts []string) {
+	t.Helper()
+	var list []struct {
+		Body string `json:"body"`
+		User struct {
+			Login string `json:"login"`
+		} `json:"user"`
+	}
+	s.ann.Call(t, 200, "GET", fmt.Sprintf("%s/issues/%d/comments", s.repo.API(), number), nil, &list)
+	for _, c := range list {
+		if c.User.Login == s.as.Name {
+			texts = append(texts, c.Body)
+		}
+	}
+	return texts
+}
+
+// tick ticks the boxes of a kind in a text, as a person does with the mouse.
+func tick(t *testing.T, text, box string) string {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^(\s*[-*] )\[ \](.*` + box + `.*)$`)
+	if !line.MatchString(text) {
+		t.Fatalf("there is no box %s in:\n%s", box, text)
+	}
+	return line.ReplaceAllString(text, "$1[x]$2")
+}
+
+const branchOf = "rocm-nightly/"
+
+// TestGiteaLife: a request from its opening to its end, on a real Gitea.
+func TestGiteaLife(t *testing.T) {
+	l := newLives(t)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *lives)
+	}{
+		{"Refresh", lifeRefresh}, {"Human", lifeHuman}, {"Close", lifeClose}, {"Merge", lifeMerge}, {"Obsolete", lifeObsolete}, {"Withdrawn", lifeWithdrawn},
+		{"Conflict", lifeConflict}, {"Fork", lifeFork}, {"Lockstep", lifeLockstep}, {"Independent", lifeIndependent}, {"People", lifePeople},
+		{"Theirs", lifeTheirs}, {"Dashboard", lifeDashboard}, {"AutoMerge", lifeAutoMerge},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, l) })
+	}
+}
+
+// lifeRefresh: opened once, edited in place, and left alone when all is said.
+func lifeRefresh(t *testing.T, l *lives) {
+	s := l.begin(t, "refresh", "gfx1151")
+	r := s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	if r.Number != p.Number || !r.Pushed || r.URL == "" || p.User.Login != "bot" || p.Head.Branch != branchOf+"refresh" || !strings.Contains(p.Title, "10.2.0a20261001") {
+		t.Errorf("%+v\n%+v", r, p)
+	}
+	s.holds(t, p.Head.Branch, "rocm.nix", 1, "gfx1151")
+	if body.Fingerprint(p.Body) == "" {
+		t.Errorf("the body carries no fingerprint:\n%s", p.Body)
+	}
+
+	r = s.must(t, 1, bump.ActionNone)
+	if again := s.only(t); r.Pushed || again.Head.SHA != p.Head.SHA || again.Body != p.Body || again.Title != p.Title {
+		t.Errorf("nothing is new, yet: %+v\n%+v", r, again)
+	}
+	// The base goes on elsewhere: no reason to run anybody's checks again.
+	s.ann.Commit(t, s.repo, "main", "elsewhere", map[string]string{"README.md": "more\n"})
+	s.must(t, 1, bump.ActionNone)
+	if tip := s.ann.Tip(t, s.repo, p.Head.Branch); tip != p.Head.SHA {
+		t.Error("pushed again although only the base moved")
+	}
+
+	r = s.must(t, 2, bump.ActionUpdated)
+	if next := s.only(t); next.Number != p.Number || r.Number != p.Number || !strings.Contains(next.Title, "10.2.0a20261002") || !strings.Contains(next.Body, "10.2.0a20261002") {
+		t.Errorf("%+v\n%+v", r, next)
+	}
+	s.holds(t, p.Head.Branch, "rocm.nix", 2, "gfx1151")
+}
+
+// lifeHuman: a person's commit wins, until the box is ticked.
+func lifeHuman(t *testing.T, l *lives) {
+	s := l.begin(t, "human", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	theirs := s.ann.Commit(t, s.repo, p.Head.Branch, "fix the build", map[string]string{"fix.patch": "x\n"})
+	for range 2 {
+		_, err := s.run(t, 2)
+		var human *bump.HumanCommitsError
+		if !errors.As(err, &human) {
+			t.Errorf("a person's commit: %v", err)
+		}
+	}
+	if tip := s.ann.Tip(t, s.repo, p.Head.Branch); tip != theirs {
+		t.Errorf("%s took the place of their %s", tip, theirs)
+	}
+	if said := s.comments(t, p.Number); len(said) != 1 {
+		t.Errorf("it should be said once: %q", said)
+	}
+	ticked := tick(t, s.only(t).Body, body.BoxRetry)
+	s.ann.Call(t, 201, "PATCH", fmt.Sprintf("%s/pulls/%d", s.repo.API(), p.Number), map[string]any{"body": ticked}, nil)
+	s.must(t, 2, bump.ActionUpdated)
+	if again := s.only(t); again.Number != p.Number || slices.Contains(body.Ticked(again.Body), body.BoxRetry) {
+		t.Errorf("the box is still ticked, or the request another: %+v", again)
+	}
+	s.holds(t, p.Head.Branch, "rocm.nix", 2, "gfx1151")
+}
+
+// lifeClose: what a person closed is not offered again, but the next one is.
+func lifeClose(t *testing.T, l *lives) {
+	s := l.begin(t, "close", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	first := s.only(t).Number
+	s.ann.SetPull(t, s.repo, first, "closed")
+	for range 2 {
+		s.must(t, 1, bump.ActionIgnored)
+	}
+	if open := s.ann.Pulls(t, s.repo, "open"); len(open) != 0 {
+		t.Errorf("%+v", open)
+	}
+	s.must(t, 2, bump.ActionOpened)
+	s.holds(t, s.only(t).Head.Branch, "rocm.nix", 2, "gfx1151")
+
+	s.ann.SetPull(t, s.repo, s.only(t).Number, "closed")
+	always := func(r *bump.Repo, _ *bump.Options) { r.Reopen = "always" }
+	if r, err := s.run(t, 2, always); err != nil || r.Number == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.holds(t, s.only(t).Head.Branch, "rocm.nix", 2, "gfx1151")
+}
+
+// lifeMerge: after a merge the branch goes, and the next night is a new request.
+func lifeMerge(t *testing.T, l *lives) {
+	s := l.begin(t, "merge", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	s.ann.Merge(t, s.repo, p.Number)
+	if r, err := s.run(t, 1); err != nil || r.Changed || r.Pushed {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if tip := s.ann.Tip(t, s.repo, p.Head.Branch); tip != "" {
+		t.Errorf("%s is still there", p.Head.Branch)
+	}
+	r := s.must(t, 2, bump.ActionOpened)
+	if r.Number == p.Number || s.only(t).Number != r.Number {
+		t.Errorf("%+v", r)
+	}
+}
+
+// lifeObsolete: what the base has already needs no request.
+func lifeObsolete(t *testing.T, l *lives) {
+	s := l.begin(t, "obsolete", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	s.ann.Commit(t, s.repo, "main", "by hand", map[string]string{"rocm.nix": s.ann.File(t, s.repo, p.Head.Branch, "rocm.nix")})
+	s.must(t, 1, bump.ActionClosed)
+	s.ended(t, p)
+}
+
+// ended checks that a request was closed by us, with a reason, and its branch
+// removed.
+func (s *subject) ended(t *testing.T, p giteatest.Pull) {
+	t.Helper()
+	if open := s.ann.Pulls(t, s.repo, "open"); len(open) != 0 {
+		t.Errorf("still open: %+v", open)
+	}
+	if said := s.comments(t, p.Number); len(said) != 1 {
+		t.Errorf("it was closed without one reason: %q", said)
+	}
+	if tip := s.ann.Tip(t, s.repo, p.Head.Branch); tip != "" {
+		t.Errorf("%s is still there", p.Head.Branch)
+	}
+}
+
+// lifeWithdrawn: what AMD has taken back is not offered.
+func lifeWithdrawn(t *testing.T, l *lives) {
+	s := l.begin(t, "withdrawn", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	s.must(t, 1, bump.ActionClosed, func(_ *bump.Repo, o *bump.Options) { o.Published = func(string) bool { return false } })
+	s.ended(t, p)
+	// It was not a person who closed it.
+	s.must(t, 1, bump.ActionOpened)
+}
+
+// lifeConflict: the branch is made anew on a base that contradicts it.
+func lifeConflict(t *testing.T, l *lives) {
+	s := l.begin(t, "conflict", "gfx1151")
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	older := strings.ReplaceAll(pinned("gfx1151"), "10.1.0a20260901", "10.1.0a20260915")
+	s.ann.Commit(t, s.repo, "main", "an older one by hand", map[string]string{"rocm.nix": older})
+	s.must(t, 1, bump.ActionUpdated)
+	if again := s.only(t); again.Number != p.Number {
+		t.Errorf("%+v", again)
+	}
+	s.holds(t, p.Head.Branch, "rocm.nix", 1, "gfx1151")
+}
+
+// lifeFork: without the right to push, the branch lives in a fork.
+func lifeFork(t *testing.T, l *lives) {
+	s := l.begin(t, "fork", "gfx1151")
+	s.as = l.bob
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	if p.Head.Repo.FullName != "bob/fork" || p.User.Login != "bob" || p.Head.Branch != branchOf+"fork" {
+		t.Errorf("%+v", p)
+	}
+	s.must(t, 1, bump.ActionNone)
+	s.must(t, 2, bump.ActionUpdated)
+	if again := s.only(t); again.Number != p.Number || again.Head.SHA == p.Head.SHA {
+		t.Errorf("%+v", again)
+	}
+	if tip := s.ann.Tip(t, s.repo, p.Head.Branch); tip != "" {
+		t.Error("the branch is in the repository itself")
+	}
+	if _, err := s.run(t, 3, func(r *bump.Repo, _ *bump.Options) { r.Fork = "never" }); err == nil {
+		t.Error("pushed without the right to")
+	}
+}
+
+// lifeLockstep: two targets of one version are one request.
+func lifeLockstep(t *testing.T, l *lives) {
+	s := l.begin(t, "lockstep", "gfx1103", "gfx1151")
+	late := map[string]bump.Pin{"gfx1151": night(1, "gfx1151")}
+	r, err := s.runPins(t, late)
+	if err != nil || r.Action != bump.ActionWaits || fmt.Sprint(r.Waiting) != "[gfx1103]" || len(s.ann.Pulls(t, s.repo, "open")) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s.must(t, 1, bump.ActionOpened)
+	s.holds(t, s.only(t).Head.Branch, "rocm.nix", 1, "gfx1103", "gfx1151")
+	s.must(t, 2, bump.ActionUpdated)
+	s.holds(t, s.only(t).Head.Branch, "rocm.nix", 2, "gfx1103", "gfx1151")
+}
+
+// lifeIndependent: each target has a request of its own.
+func lifeIndependent(t *testing.T, l *lives) {
+	s := l.begin(t, "independent", "gfx1103", "gfx1151")
+	s.bump.Group = "independent"
+	s.ann.Commit(t, s.repo, "main", "two files", map[string]string{"a.nix": pinned("gfx1103"), "b.nix": pinned("gfx1151")})
+	s.bump.Files = append(pins("a.nix", "gfx1103"), pins("b.nix", "gfx1151")...)
+	r := s.must(t, 1, bump.ActionOpened)
+	if len(r.Others) != 1 || r.Others[0].Action != bump.ActionOpened {
+		t.Fatalf("%+v", r)
+	}
+	s.holds(t, branchOf+"independent-gfx1103", "a.nix", 1, "gfx1103")
+	s.holds(t, branchOf+"independent-gfx1151", "b.nix", 1, "gfx1151")
+	if open := s.ann.Pulls(t, s.repo, "open"); len(open) != 2 {
+		t.Errorf("%+v", open)
+	}
+	for _, p := range s.ann.Pulls(t, s.repo, "open") {
+		if strings.HasSuffix(p.Head.Branch, "gfx1103") {
+			s.ann.Merge(t, s.repo, p.Number)
+		}
+	}
+	if r, err := s.run(t, 2); err != nil || len(r.Others) != 1 || len(s.ann.Pulls(t, s.repo, "open")) != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// lifePeople: labels, reviewers, assignees and a draft, none taken off again.
+func lifePeople(t *testing.T, l *lives) {
+	s := l.begin(t, "people", "gfx1151")
+	s.bump.Labels, s.bump.Reviewers, s.bump.Assignees, s.bump.Draft = []string{"rocm", "{{.New}}"}, []string{"ann"}, []string{"ann"}, true
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	var labels []string
+	for _, one := range p.Labels {
+		labels = append(labels, one.Name)
+	}
+	slices.Sort(labels)
+	if fmt.Sprint(labels) != "[10.2.0a20261001 rocm]" || len(p.Reviewers) != 1 || p.Reviewers[0].Login != "ann" || len(p.Assignees) != 1 || !p.Draft {
+		t.Errorf("%q %+v", labels, p)
+	}
+	// A person finishes the draft: it stays so.
+	s.ann.Call(t, 201, "PATCH", fmt.Sprintf("%s/pulls/%d", s.repo.API(), p.Number), map[string]any{"title": strings.TrimPrefix(p.Title, "WIP: ")}, nil)
+	s.must(t, 2, bump.ActionUpdated)
+	if again := s.only(t); again.Draft || strings.Contains(again.Title, "WIP") {
+		t.Errorf("%+v", again)
+	}
+}
+
+// lifeTheirs: a person's own request for the same pin is left to them.
+func lifeTheirs(t *testing.T, l *lives) {
+	s := l.begin(t, "theirs", "gfx1151")
+	p := night(1, "gfx1151")
+	text := strings.NewReplacer("10.1.0a20260901", p.Version, "https://nightly.example.org/old-gfx1151.tar.gz", p.URL,
+		"sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", p.SRI).Replace(pinned("gfx1151"))
+	s.ann.Commit(t, s.repo, "my-bump", "rocm "+p.Version, map[string]string{"rocm.nix": text})
+	var theirs giteatest.Pull
+	s.ann.Call(t, 201, "POST", s.repo.API()+"/pulls", map[string]any{"title": "rocm: " + p.Version, "head": "my-bump", "base": "main"}, &theirs)
+	s.must(t, 1, bump.ActionIgnored)
+	if one := s.only(t); one.Number != theirs.Number || len(s.comments(t, theirs.Number)) != 0 {
+		t.Errorf("%+v", one)
+	}
+	s.must(t, 2, bump.ActionOpened)
+}
+
+// lifeDashboard: one issue lists what there is, and its boxes work.
+func lifeDashboard(t *testing.T, l *lives) {
+	s := l.begin(t, "dashboard", "gfx1151")
+	s.bump.Dashboard = "ROCm nightlies"
+	s.must(t, 1, bump.ActionOpened)
+	s.must(t, 1, bump.ActionNone)
+	type issue struct {
+		Number int64  `json:"number"`
+		Title  string `json:"title"`
+		Body   string `json:"body"`
+	}
+	var list []issue
+	s.ann.Call(t, 200, "GET", s.repo.API()+"/issues?type=issues&state=open", nil, &list)
+	if len(list) != 1 || list[0].Title != "ROCm nightlies" || !strings.Contains(list[0].Body, "10.2.0a20261001") {
+		t.Fatalf("%+v", list)
+	}
+	s.ann.Call(t, 201, "PATCH", fmt.Sprintf("%s/issues/%d", s.repo.API(), list[0].Number), map[string]any{"body": tick(t, list[0].Body, body.BoxIgnore)}, nil)
+	if r, err := s.run(t, 1); err != nil || len(s.ann.Pulls(t, s.repo, "open")) != 0 {
+		t.Errorf("ignored, and still open: %+v, %v", r, err)
+	}
+	s.must(t, 1, bump.ActionIgnored)
+	s.must(t, 2, bump.ActionOpened)
+}
+
+// lifeAutoMerge: Gitea merges when the required check has passed.
+func lifeAutoMerge(t *testing.T, l *lives) {
+	s := l.begin(t, "auto", "gfx1151")
+	s.bump.AutoMerge = "platform"
+	s.ann.Call(t, 201, "POST", s.repo.API()+"/branch_protections", map[string]any{
+		"rule_name": "main", "enable_status_check": true, "status_check_contexts": []string{"ci"}, "enable_push": true,
+	}, nil)
+	s.must(t, 1, bump.ActionOpened)
+	p := s.only(t)
+	s.must(t, 1, bump.ActionNone)
+	s.ann.Call(t, 201, "POST", s.repo.API()+"/statuses/"+p.Head.SHA, map[string]any{"context": "ci", "state": "success"}, nil)
+	for try := 0; len(s.ann.Pulls(t, s.repo, "open")) > 0; try++ {
+		if try == 200 {
+			t.Fatal("it does not merge itself")
+		}
+	}
+	if !strings.Contains(s.ann.File(t, s.repo, "main", "rocm.nix"), "10.2.0a20261001") {
+		t.Error("it was closed, not merged")
+	}
+}
