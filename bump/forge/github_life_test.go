@@ -56,6 +56,7 @@ func life(t *testing.T, s *githubtest.Server, c Config, api string) {
 	lifeOfPull(t, h, repo, made)
 	lifeOfIssue(t, h)
 	lifeOfFork(t, s, c, api)
+	lifeOfTrouble(t, s, h)
 }
 
 func lifeOfFiles(t *testing.T, h *hub, made Commit) {
@@ -269,5 +270,28 @@ func lifeOfFork(t *testing.T, s *githubtest.Server, c Config, api string) {
 	open := Opened
 	if _, err := up.EditPull(ctx, p.Number, PullEdit{State: &open}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("reopen after a force push: %v", err)
+	}
+}
+
+// lifeOfTrouble has the classes of errors come through whatever lies between.
+func lifeOfTrouble(t *testing.T, s *githubtest.Server, h *hub) {
+	ctx := t.Context()
+	var auth *AuthError
+	for _, c := range []struct {
+		fault githubtest.Fault
+		is    func(error) bool
+	}{
+		{githubtest.Fault{Status: 401}, func(err error) bool { return errors.As(err, &auth) && auth.Bad }},
+		{githubtest.Fault{Status: 403}, func(err error) bool { return errors.As(err, &auth) && !auth.Bad }},
+		{githubtest.Fault{Status: 404}, func(err error) bool { return errors.Is(err, ErrNotFound) }},
+		{githubtest.Fault{Status: 429, Header: map[string]string{"Retry-After": "1"}}, func(err error) bool { return err == nil }},
+		{githubtest.Fault{Status: 403, Header: map[string]string{"Retry-After": "1"}}, func(err error) bool { return err == nil }},
+		{githubtest.Fault{Status: 503, Times: 2}, func(err error) bool { return err == nil }},
+		{githubtest.Fault{Times: 2}, func(err error) bool { return err == nil }},
+	} {
+		s.Fail(c.fault)
+		if _, err := h.Comments(ctx, 1); !c.is(err) {
+			t.Errorf("%+v becomes %v", c.fault, err)
+		}
 	}
 }
