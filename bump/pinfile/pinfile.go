@@ -99,16 +99,3 @@ func URLs(path string, src []byte, o Options) ([]URL, error) {
 	}
 	return doc.urls(), nil
 }
-
-// Guess is a pin that a file seems to hold.
-type Guess struct {
-	Path   string            // of the file
-	Format string            // of the file
-	Target string            // "" if nothing in the file tells
-	Set    map[string]string // key to template
-	Old    string            // the version that stands there
-	Why    string            // what it was known by, one line
-}
-
-// GuessPins looks in src, the file at path, for pins of AMD's tarballs.
-func GuessPins(path string, src []byte) []Guess { return nil }
