@@ -121,6 +121,42 @@ func TestPackageOfTheAUR(t *testing.T) {
 		t.Errorf("where it was built is in %s", out.stdout)
 	}
 	p.starts(roots[0])
+	p.satisfies(made[0])
+}
+
+// satisfies installs a package with pacman into a root of its own, and asks for
+// what others would ask for.
+func (p *packager) satisfies(pkg string) {
+	p.t.Helper()
+	if _, err := exec.LookPath("pacman"); err != nil {
+		p.t.Skip("pacman is missing: apt install pacman-package-manager")
+	}
+	root := filepath.Join(p.dir, "root")
+	for name, text := range map[string]string{
+		"var/lib/pacman/.keep": "", "pacman.conf": "[options]\nArchitecture = x86_64\nSigLevel = Never\nLocalFileSigLevel = Never\n",
+		".PKGINFO": "pkgname = rocm-core\npkgver = 7.2.0-1\npkgdesc = the distribution's\narch = any\nsize = 0\n",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	if p.who != nil {
+		runCommand(p.t, nil, "chown", "-R", "nobody", root).want(p.t, 0, "", "")
+	}
+	pacman := `pacman --config pacman.conf --root "$PWD" --dbpath var/lib/pacman --cachedir cache --hookdir none --logfile log "$@"`
+	do := func(script string, args ...string) string {
+		return p.command("root", append([]string{"fakeroot", "sh", "-c", script, "sh"}, args...)...)
+	}
+	do(pacman, "-U", "--noconfirm", "--noscriptlet", "--assume-installed", "glibc=2.40", pkg)
+	do(pacman, "-T", "libhello.so=1-64", "libdemo_blas.so", "rocm-core>=10.2.0a20260929", "rocm-llvm")
+	out := do(`bsdtar -czf rocm-core-7.2.0-1-any.pkg.tar.gz .PKGINFO; ! `+pacman, "-U", "--noconfirm", "rocm-core-7.2.0-1-any.pkg.tar.gz")
+	if !strings.Contains(out, "are in conflict") {
+		p.t.Errorf("pacman installs the distribution's package over ours:\n%s", out)
+	}
 }
 
 // holds looks at what pacman is told.
