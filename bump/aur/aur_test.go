@@ -204,6 +204,16 @@ func TestShellcheckIsContent(t *testing.T) {
 	}
 }
 
+// pacman calls the functions of the .install file with a shell of its own.
+func TestInstallSpeaks(t *testing.T) {
+	p, dir := made(t, Input{Pin: pin(night), Files: rocm()}), t.TempDir()
+	written(t, p, dir)
+	out, err := exec.Command("bash", "--norc", "-euc", `. "$1"; post_install 1; echo --; post_upgrade 2 1`, "bash", filepath.Join(dir, p.installName())).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "usermod -aG render,video USER\n") || !strings.Contains(string(out), "--\n==> Programs that run") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // openDir is a directory that another user reaches.
 func openDir(t *testing.T) string {
 	t.Helper()

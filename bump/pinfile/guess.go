@@ -24,7 +24,8 @@ type Guess struct {
 // Bounds of what is looked at and of what is found.
 const (
 	maxGuessed = 1 << 20 // bytes of a file: a pin stands in a small one
-	maxFacts   = 20_000
+	maxFacts   = 5_000
+	maxAnchors = 200
 	maxGuesses = 100
 )
 
@@ -76,6 +77,9 @@ type anchor struct {
 // guess pairs what it finds with the nearest version.
 func (g *guesser) guess() []Guess {
 	anchors := g.anchors()
+	if len(anchors) > maxAnchors {
+		return nil // a list of all that there ever was
+	}
 	hashes := make([][]fact, len(anchors))
 	for _, f := range g.all {
 		if k := kindOfHash(f.value); f.computed || k.template == "" || !g.ofTarball(f, anchors) {
@@ -164,7 +168,7 @@ func (g *guesser) ofTarball(f fact, anchors []anchor) bool {
 			if !ok || n != source || i != index {
 				continue
 			}
-		case !urlRE.MatchString(other.name()) || !strings.Contains(other.value, "://") || !slices.Equal(other.container(), f.container()):
+		case !strings.Contains(other.value, "://") || !urlRE.MatchString(other.name()) || !slices.Equal(other.container(), f.container()):
 			continue
 		}
 		composed := func(a anchor) bool { return other.computed && strings.Contains(other.value, "${"+a.name()) }

@@ -190,6 +190,25 @@ func TestFactsOfSites(t *testing.T) {
 	}
 }
 
+// A file of all that there ever was, or one that somebody made to take long, is
+// no file of pins.
+func TestGuessIsBounded(t *testing.T) {
+	for name, src := range map[string]string{
+		"x.json":  `{"rocm": [` + strings.TrimSuffix(strings.Repeat(`{"version": "10.2.0a20260928", "sha256": "HEX"},`, 3000), ",") + `]}`,
+		"y.json":  `{"rocm": ` + strings.Repeat(`{"a":`, 100_000),
+		"x.env":   "ROCM_X=1\n" + strings.Repeat("V=10.2.0a20260928\nH=HEX\n", 2400),
+		"x.yaml":  "rocm:\n" + strings.Repeat("- ", 20_000) + "x\n",
+		"x.bzl":   "rocm = " + strings.Repeat("(", 100_000),
+		"z.bzl":   "rocm = " + strings.Repeat("-", 100_000) + "1",
+		"x.toml":  "# rocm\n" + strings.Repeat("[[", 100_000),
+		"big.nix": "# rocm\n" + strings.Repeat(" ", maxGuessed),
+	} {
+		if got := GuessPins(name, fill(src)); len(got) > 0 {
+			t.Errorf("%s: %d guesses", name, len(got))
+		}
+	}
+}
+
 // FuzzGuessPins: any file is read in bounded time, and what is guessed of one
 // that can be edited can be.
 func FuzzGuessPins(f *testing.F) {
