@@ -14,10 +14,10 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
-// roundTrip is a function that answers.
-type roundTrip func(*http.Request) (*http.Response, error)
+// answering is a function that answers.
+type answering func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := f(r)
 	if resp != nil {
 		resp.Request = r
@@ -44,7 +44,7 @@ type scripted struct {
 func (s *scripted) config() Config {
 	return Config{
 		Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New("s3cret")}, MaxWait: 5 * time.Minute,
-		HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
+		HTTP: answering(func(*http.Request) (*http.Response, error) {
 			one := s.answers[min(s.asked, len(s.answers)-1)]
 			s.asked++
 			return one()
@@ -88,7 +88,7 @@ func TestForgeTriesAgain(t *testing.T) {
 		{"never well", false, []func() (*http.Response, error){gives(503, "<html>nginx</html>", nil)}, 5, 15 * time.Second, "answered 503"},
 		{"an answer without end", false, []func() (*http.Response, error){func() (*http.Response, error) {
 			r := answer(200, "", nil)
-			r.Body = io.NopCloser(endless{})
+			r.Body = io.NopCloser(withoutEnd{})
 			return r, nil
 		}}, 1, 0, "larger than 32 MiB"},
 	} {
@@ -120,9 +120,9 @@ func TestForgeTriesAgain(t *testing.T) {
 	}
 }
 
-type endless struct{}
+type withoutEnd struct{}
 
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
+func (withoutEnd) Read(p []byte) (int, error) { return len(p), nil }
 
 // TestTokenStaysHome: a token goes to the host of the config, by https, and
 // into no error.
@@ -131,7 +131,7 @@ func TestTokenStaysHome(t *testing.T) {
 		for _, to := range []string{"https://evil.example.org/x", "http://git.example.org/x", "https://git.example.org:8443/x"} {
 			var hosts []string
 			c := Config{Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New("s3cret")},
-				HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+				HTTP: answering(func(r *http.Request) (*http.Response, error) {
 					hosts = append(hosts, r.URL.Host)
 					return answer(302, "", map[string]string{"Location": to}), nil
 				})}

@@ -37,7 +37,7 @@ func GuessPins(path string, src []byte) []Guess {
 	if len(src) > maxGuessed || !amdRE.Match(src) {
 		return nil
 	}
-	format := guessFormat(path)
+	format := FormatOf(path)
 	all := factsOf(format, src)
 	if len(all) > maxFacts {
 		return nil

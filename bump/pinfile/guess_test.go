@@ -11,7 +11,7 @@ import (
 
 const (
 	guessSRI   = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	guessHex   = "0000000000000000000000000000000000000000000000000000000000000000"
+	guessHex   = "00000000000000000000000000000000000000000000000000000000000000ff"
 	guessNix32 = "0000000000000000000000000000000000000000000000000000"
 )
 
@@ -46,7 +46,8 @@ in fetchurl { url = "https://h/therock-dist-linux-${gpuarch}-${version}.tar.gz";
 	{"another package's version", "x.nix", `{ rocm = 1; version = "1.2.3"; hash = "SRI"; }`, nil},
 	{"a stable version by its name", "x.nix", `{ rocm.version = "7.14.0"; rocm.hash = "SRI"; zlib.version = "1.3.1"; zlib.hash = "SRI"; }`,
 		[]string{"7.14.0 rocm.hash=SRI rocm.version=Version"}},
-	{"no key tells them apart", "x.nix", `{ rocm = [ { version = "10.2.0a20260928"; } { version = "10.2.0a20260928"; } ]; }`, nil},
+	{"a list of Nix", "x.nix", `{ rocm = [ { version = "10.2.0a20260928"; } { version = "10.2.0a20260927"; } ]; }`,
+		[]string{"10.2.0a20260928 rocm[0].version=Version", "10.2.0a20260927 rocm[1].version=Version"}},
 	{"nothing of AMD's", "x.nix", `{ version = "10.2.0a20260928"; hash = "SRI"; }`, nil},
 	{"JSON by target", "pins.json", `{"rocm": {"gfx1151": {"version": "10.2.0a20260928", "hash": "SRI", "size": 12345678,
   "date": "2026-09-28", "url": "https://h/t/therock-dist-linux-gfx1151-10.2.0a20260928.tar.gz"},
@@ -89,7 +90,7 @@ sha256sums_x86_64=('HEX' # the first
 		[]string{"10.2.0a20260928 pkgver=Version sha256sums_x86_64[0]=Hex gfx1151"}},
 	{"a Dockerfile", "docker/Dockerfile", "FROM debian\nARG ROCM_VERSION=10.2.0a20260928\nARG ROCM_SHA256=\"HEX\"\nARG GFX=gfx1151\nRUN curl -f https://h/therock-dist-linux-${GFX}-${ROCM_VERSION}.tar.gz\n",
 		[]string{"10.2.0a20260928 ROCM_SHA256=Hex ROCM_VERSION=Version gfx1151"}},
-	{"variables by target", "rocm.env", "GFX1151_VERSION=10.2.0a20260928\nGFX1151_SHA256=HEX\nGFX110X_ALL_VERSION=10.2.0a20260927\nexport GFX110X_ALL_SHA256='HEX' # rocm\n",
+	{"variables by target", "rocm.env", "# rocm\nGFX1151_VERSION=10.2.0a20260928\nGFX1151_SHA256=HEX\nGFX110X_ALL_VERSION=10.2.0a20260927\nexport GFX110X_ALL_SHA256='HEX'\n",
 		[]string{"10.2.0a20260928 GFX1151_SHA256=Hex GFX1151_VERSION=Version gfx1151", "10.2.0a20260927 GFX110X_ALL_SHA256=Hex GFX110X_ALL_VERSION=Version gfx110X-all"}},
 	{"Bazel's struct", "rocm_redist.bzl", `# rocm
 REDIST = {

@@ -170,5 +170,5 @@ func splitKey(key string) (parts []string, ok bool) {
 	return parts, len(parts) > 0
 }
 
-// itemOf is the component of the n-th item of a list.
-func itemOf(n int) string { return fmt.Sprintf("[%d]", n) }
+// itemName is the component of the n-th item of a list.
+func itemName(n int) string { return fmt.Sprintf("[%d]", n) }
