@@ -194,7 +194,7 @@ const (
 
 // Event is a step of a bump that has begun.
 type Event struct {
-	Kind    string // fetch, edit or push
+	Kind    string // fetch, edit, check, push or request
 	Repo    string // Repo.Name
 	Message string // one line for a person
 }
@@ -246,8 +246,9 @@ const (
 // Run brings the pins to the repository: it reads the base branch, edits the
 // files, and keeps one commit on one branch and one request for it. Its errors
 // are *pinfile.MatchError, *pinfile.ValueError, *pinfile.HashKindError,
-// *pinfile.SyntaxError, *HumanCommitsError, *GitError, those of forge, or say
-// what in repo is wrong.
+// *pinfile.SyntaxError, *HumanCommitsError, *URLError, *CheckError, *GitError,
+// those of forge, or say what in repo is wrong. Where Group is independent and
+// one target's request failed, the Result is of the others.
 func Run(ctx context.Context, repo Repo, pins map[string]Pin, o Options) (*Result, error) {
 	return run(ctx, repo, pins, o)
 }

@@ -1,7 +1,7 @@
 package bump
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,17 +9,20 @@ import (
 	"os"
 	"path"
 
+	"github.com/rocm-nightly/rocm-nightly/bump/forge"
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
-// WriteCheckout edits files in a local checkout at dir and touches nothing
-// else: no git, no network. It returns the values that changed. Targets
-// without a pin are left out. Files are read and written below dir alone; a
-// symlink in place of a file is refused. Nothing is written unless every edit
-// of every file can be made; each file is then replaced by one rename, its
-// mode kept.
-func WriteCheckout(dir string, files []File, pins map[string]Pin) (_ []Edit, err error) {
-	p, err := planFiles(files, pins)
+// Write edits the files of repo in a local checkout at dir and touches nothing
+// else: no git, no network. Result has Edits, Diff, and what a request would be
+// called. Targets without a pin are left out. Files are read and written below
+// dir alone; a symlink in place of a file is refused. Nothing is written unless
+// every edit of every file can be made; each file is then replaced by one
+// rename, its mode kept. Of the options, DryRun, Migrate, Proofs and Verified
+// count. Errors are those of Run that have to do with files.
+func Write(dir string, repo Repo, pins map[string]Pin, o Options) (_ *Result, err error) {
+	repo, o = withDefaults(repo, o)
+	p, err := planFiles(repo.Files, pins)
 	if err != nil {
 		return nil, err
 	}
@@ -28,33 +31,47 @@ func WriteCheckout(dir string, files []File, pins map[string]Pin) (_ []Edit, err
 		return nil, fmt.Errorf("open checkout: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	type change struct {
-		path string
-		mode fs.FileMode
-		out  []byte
+	modes := map[string]fs.FileMode{}
+	read := func(_ context.Context, path string) (forge.File, error) {
+		text, mode, err := readRegular(root, path)
+		if err == nil {
+			modes[path] = mode
+		}
+		return forge.File{Path: path, Mode: "100644", Text: text}, err
 	}
-	var changes []change
-	var edits []Edit
-	for _, w := range p.wants {
-		src, mode, err := readRegular(root, w.path)
-		if err != nil {
+	c, err := makeChange(context.Background(), p, read, o.Migrate)
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{Changed: len(c.files) > 0, Edits: c.edits, Diff: c.diff, Skipped: p.missing, Action: ActionNone, Message: "the checkout is up to date"}
+	if !res.Changed {
+		return res, nil
+	}
+	res.Title = titleOf(c.edits, c.pins)
+	res.Message = fmt.Sprintf("changed %d values in %d files", len(c.edits), len(c.files))
+	if o.DryRun {
+		res.Message = fmt.Sprintf("would change %d values in %d files", len(c.edits), len(c.files))
+		return res, nil
+	}
+	for _, f := range c.files {
+		mode, there := modes[f.Path]
+		if !there {
+			mode = 0o644
+		}
+		if err := replaceFile(root, f.Path, mode, f.Text); err != nil {
 			return nil, err
 		}
-		out, es, err := w.edit(src)
-		if err != nil {
-			return nil, err
-		}
-		if !bytes.Equal(src, out) {
-			changes = append(changes, change{w.path, mode, out})
-			edits = append(edits, es...)
-		}
 	}
-	for _, c := range changes {
-		if err := replaceFile(root, c.path, c.mode, c.out); err != nil {
-			return nil, err
-		}
+	return res, nil
+}
+
+// WriteCheckout is Write for files alone; it returns the values that changed.
+func WriteCheckout(dir string, files []File, pins map[string]Pin) ([]Edit, error) {
+	res, err := Write(dir, Repo{Files: files}, pins, Options{})
+	if err != nil {
+		return nil, err
 	}
-	return edits, nil
+	return res.Edits, nil
 }
 
 // readRegular reads a regular file that is no larger than an edit takes.

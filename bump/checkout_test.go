@@ -27,8 +27,8 @@ func checkout(t *testing.T) string {
 func TestWriteCheckout(t *testing.T) {
 	dir := checkout(t)
 	files := []File{
-		{Path: "flake.nix", Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}", "srcHash": "{{.SRI}}"}},
-		{Path: "sub/pins.nix", Target: "gfx900", Set: map[string]string{"version": "{{.Version}}"}},
+		{Path: "flake.nix", Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}", "srcHash": "{{.SRI}}"}, Fetches: fetches},
+		{Path: "sub/pins.nix", Target: "gfx900", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
 	}
 	edits, err := WriteCheckout(dir, files, night(newVersion))
 	if err != nil || len(edits) != 2 || edits[1] != (Edit{"flake.nix", "version", "gfx1151", "10.2.0a20260928", newVersion}) {
@@ -62,7 +62,7 @@ func TestWriteCheckoutStaysInside(t *testing.T) {
 	for path, want := range map[string]string{
 		"dir/flake.nix": "escapes", "link.nix": "it is a symlink", "../flake.nix": "not a relative path", "sub": "it is a directory", "none": "no such file",
 	} {
-		_, err := WriteCheckout(dir, []File{{Path: path, Set: map[string]string{"version": "{{.Version}}"}}}, night(newVersion))
+		_, err := WriteCheckout(dir, []File{{Path: path, Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches}}, night(newVersion))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", path, err, want)
 		}
@@ -75,8 +75,8 @@ func TestWriteCheckoutStaysInside(t *testing.T) {
 func TestWriteCheckoutIsAllOrNothing(t *testing.T) {
 	dir := checkout(t)
 	_, err := WriteCheckout(dir, []File{
-		{Path: "flake.nix", Set: map[string]string{"version": "{{.Version}}"}},
-		{Path: "sub/pins.nix", Set: map[string]string{"version": "{{.Version}}"}},
+		{Path: "flake.nix", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
+		{Path: "sub/pins.nix", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
 	}, night(newVersion))
 	var match *pinfile.MatchError
 	if !errors.As(err, &match) || match.File != "sub/pins.nix" || match.Count != 3 {

@@ -87,14 +87,17 @@ func (u *upstream) show(rev string) string {
 
 func (u *upstream) repo() Repo {
 	return Repo{Name: "flake", URL: u.bare, Files: []File{{
-		Path: "flake.nix", Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}", "srcHash": "{{.SRI}}"},
+		Path: "flake.nix", Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}", "srcHash": "{{.SRI}}"}, Fetches: fetches,
 	}}}
 }
 
+// fetches is what the pins of night are fetched from.
+const fetches = "https://nightly.repo.amd.com/rocm/core/tarball/therock-dist-linux-{{.Family}}-{{.Version}}.tar.gz"
+
 func night(version string) map[string]Pin {
 	return map[string]Pin{"gfx1151": {
-		Version: version, URL: "https://nightly.repo.amd.com/t/x-" + version + ".tar.gz", SRI: newSRI, Hex: newHex, Nix32: newNix32,
-		Size: 13_000_000_000, Date: "2026-09-30", Family: "gfx1151", Target: "gfx1151", Channel: "nightly", Name: "x.tar.gz",
+		Version: version, URL: "https://nightly.repo.amd.com/rocm/core/tarball/therock-dist-linux-gfx1151-" + version + ".tar.gz", SRI: newSRI, Hex: newHex, Nix32: newNix32,
+		Size: 13_000_000_000, Date: "2026-09-30", Family: "gfx1151", Target: "gfx1151", Channel: "nightly", Name: "therock-dist-linux-gfx1151-" + version + ".tar.gz",
 	}}
 }
 
@@ -139,7 +142,7 @@ func TestLifeOfABump(t *testing.T) {
 	if got := u.git(u.bare, "diff", "--numstat", "main", branch); got != "2\t2\tflake.nix" {
 		t.Errorf("diff %s", got)
 	}
-	for _, want := range []string{"10.2.0a20260928", newSRI, newHex, "13000000000 bytes", "https://nightly.repo.amd.com/t/x-10.2.0a20260929.tar.gz", trailer} {
+	for _, want := range []string{"10.2.0a20260928", newSRI, newHex, "13000000000 bytes", "https://nightly.repo.amd.com/rocm/core/tarball/therock-dist-linux-gfx1151-10.2.0a20260929.tar.gz", trailer} {
 		if body := u.git(u.bare, "log", "--format=%b", "-1", branch); !strings.Contains(body, want) {
 			t.Errorf("%q is not in the body:\n%s", want, body)
 		}
@@ -271,8 +274,8 @@ func TestSeveralFilesAndTargets(t *testing.T) {
 	repo := u.repo()
 	repo.Base, repo.Branch, repo.Author = "main", "bots/rocm", Author{"Bot", "bot@example.org"}
 	repo.Files = append(repo.Files,
-		File{Path: "sub/pins.nix", Target: "gfx1151", Set: map[string]string{"gfx1151.version": "{{.Version}}", "gfx1151.sha256": "{{.Nix32}}"}},
-		File{Path: "sub/pins.nix", Target: "gfx110X-all", Set: map[string]string{`"gfx110X-all".version`: "{{.Version}}", `"gfx110X-all".sha256`: "{{.Hex}}"}},
+		File{Path: "sub/pins.nix", Target: "gfx1151", Set: map[string]string{"gfx1151.version": "{{.Version}}", "gfx1151.sha256": "{{.Nix32}}"}, Fetches: fetches},
+		File{Path: "sub/pins.nix", Target: "gfx110X-all", Set: map[string]string{`"gfx110X-all".version`: "{{.Version}}", `"gfx110X-all".sha256`: "{{.Hex}}"}, Fetches: fetches},
 	)
 	pins := night("10.2.0a20260930")
 
@@ -331,7 +334,7 @@ func TestRefusedEditsPushNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			repo := u.repo()
-			repo.Files = []File{{Path: tt.path, Target: "gfx1151", Set: map[string]string{tt.key: tt.text}}}
+			repo.Files = []File{{Path: tt.path, Target: "gfx1151", Set: map[string]string{tt.key: tt.text}, Fetches: fetches}}
 			_, err := Run(context.Background(), repo, night(newVersion), u.options())
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("got %v, want %q in it", err, tt.err)
@@ -356,7 +359,7 @@ func TestEveryOtherByteStays(t *testing.T) {
 	u.commit("attributes")
 	stored := []byte(u.git(u.bare, "cat-file", "-p", "main:crlf.nix"))
 	repo := u.repo()
-	repo.Files = []File{{Path: "crlf.nix", Set: map[string]string{"version": "{{.Version}}"}}}
+	repo.Files = []File{{Path: "crlf.nix", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches}}
 	u.run(repo, night("2"))
 	want := bytes.Replace(stored, []byte(`"1"`), []byte(`"2"`), 1)
 	if got := u.git(u.bare, "cat-file", "-p", branch+":crlf.nix"); got != string(want) {
@@ -433,7 +436,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		{"bad forge", func(r *Repo, _ *Options) { r.Forge = "svn" }, "known: git, github, gitea, gitlab"},
 		{"bad require", func(r *Repo, _ *Options) { r.Require = "some" }, "neither all nor available"},
 		{"bad author", func(r *Repo, _ *Options) { r.Author = Author{"a\nb", "c"} }, "read author"},
-		{"bad format", func(r *Repo, _ *Options) { r.Files[0].Format = "ini" }, "known: nix"},
+		{"bad format", func(r *Repo, _ *Options) { r.Files[0].Format = "ini" }, "known: "},
 		{"no token", func(r *Repo, _ *Options) { r.URL, r.TokenEnv = "https://127.0.0.1:1/a/b", "NO_SUCH_TOKEN_HERE" }, "NO_SUCH_TOKEN_HERE is empty or not set"},
 		{"nobody listens", func(r *Repo, _ *Options) { r.URL = "https://127.0.0.1:1/a/b" }, "check the network"},
 		{"ext", func(r *Repo, _ *Options) { r.URL = "ext::sh -c true" }, "read url"},

@@ -27,6 +27,8 @@ type git struct {
 	env     []string
 	secrets []string // never to be shown
 	shown   string   // the remote, for errors
+	origin  string   // the address of the repository that is bumped
+	ready   bool     // dir is a repository
 }
 
 // passedEnv are the variables of the caller that git may see: where programs,
@@ -86,7 +88,7 @@ func gitEnv(lookup func(string) string, r remote, forge, token, scratch string) 
 		config = append(config[:len(config):len(config)],
 			// git would send the header on to wherever it is redirected.
 			[2]string{"http.followRedirects", "false"},
-			[2]string{"http.https://" + r.host + "/.extraHeader", "Authorization: Basic " + basic(forge, r.user, token)})
+			[2]string{"http." + r.scheme + "://" + r.host + "/.extraHeader", "Authorization: Basic " + basic(forge, r.user, token)})
 	}
 	env = append(env, "HOME="+home, "GIT_CONFIG_COUNT="+strconv.Itoa(len(config)))
 	for i, kv := range config {

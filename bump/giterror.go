@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/bump/forge"
 )
 
 // GitError says which step of git failed.
@@ -31,7 +33,8 @@ func (e *GitError) Error() string {
 	return msg
 }
 
-// Unwrap returns how the process ended.
+// Unwrap returns how the process ended; it matches forge.ErrMoved where a
+// branch was not where it had been seen.
 func (e *GitError) Unwrap() error { return e.err }
 
 // HumanCommitsError says that the branch's last commit is somebody else's, so
@@ -49,14 +52,16 @@ func (e *HumanCommitsError) Error() string {
 		e.Repo, e.Branch, e.Commit, e.By, e.Reason)
 }
 
+// movedRE is what git says when a push would not replace what was looked at.
+var movedRE = regexp.MustCompile(`(?i)stale info|non-fast-forward|fetch first|cannot lock ref|failed to update ref|reference already exists|incorrect old value`)
+
 // gitHints tells, for what git or a server says, what to try. The first that
 // matches wins.
 var gitHints = []struct {
 	says *regexp.Regexp
 	hint string
 }{
-	{regexp.MustCompile(`(?i)stale info|non-fast-forward|fetch first|cannot lock ref|failed to update ref|reference already exists`),
-		"the branch moved meanwhile: run again"},
+	{movedRE, "the branch moved meanwhile: run again"},
 	{regexp.MustCompile(`(?i)host key verification failed`), "add the host's key to known_hosts: ssh-keyscan, then compare it with what the host publishes"},
 	{regexp.MustCompile(`(?i)protected branch|GH006|GH013|pre-receive hook declined|hook declined`), "the server's rules refuse this push: see what it said, or ask who keeps them"},
 	{regexp.MustCompile(`(?i)unable to update url base from redirection|redirect|error: 30[1278]`), "the repository has moved: write its new address"},
@@ -91,6 +96,9 @@ func (g *git) failure(verb string, err error, printed string) error {
 	cause := causeOf(text)
 	if cause == "" {
 		cause = err.Error()
+	}
+	if verb == "push" && movedRE.MatchString(text) {
+		err = errors.Join(forge.ErrMoved, err)
 	}
 	return &GitError{Verb: verb, Remote: g.shown, Cause: cause, Hint: hintFor(text), err: err}
 }

@@ -11,12 +11,21 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
+var errNoFiles = errors.New("no files are named that hold a pin")
+
 // want is what one target file shall hold.
 type want struct {
-	path   string
-	format string
-	set    map[string]string // key -> value
-	pins   map[string]Pin    // key -> the pin that the value is of
+	path string
+	o    pinfile.Options
+	set  map[string]string // key -> value
+	pins map[string]Pin    // key -> the pin that the value is of
+	from []entry           // what asked for it
+}
+
+// entry is a File with its pin.
+type entry struct {
+	file File
+	pin  Pin
 }
 
 // plan is what a repository shall hold.
@@ -30,7 +39,7 @@ type plan struct {
 // same path become one want, so that each file is edited once.
 func planFiles(files []File, pins map[string]Pin) (*plan, error) {
 	if len(files) == 0 {
-		return nil, errors.New("no files are named that hold a pin")
+		return nil, errNoFiles
 	}
 	p := &plan{}
 	byPath := map[string]*want{}
@@ -50,8 +59,11 @@ func planFiles(files []File, pins map[string]Pin) (*plan, error) {
 		targets[target] = true
 		w := byPath[f.Path]
 		if w == nil {
-			w = &want{f.Path, f.Format, map[string]string{}, map[string]Pin{}}
+			w = &want{path: f.Path, o: pinfile.Options{Format: f.Format, Pattern: f.Pattern}, set: map[string]string{}, pins: map[string]Pin{}}
 			byPath[f.Path] = w
+		}
+		if w.o != (pinfile.Options{Format: f.Format, Pattern: f.Pattern}) {
+			return nil, fmt.Errorf("plan %s: two entries read it in different ways (give both the same format and pattern)", f.Path)
 		}
 		if err := w.add(f, pin); err != nil {
 			return nil, err
@@ -66,6 +78,7 @@ func planFiles(files []File, pins map[string]Pin) (*plan, error) {
 }
 
 func (w *want) add(f File, pin Pin) error {
+	w.from = append(w.from, entry{f, pin})
 	for _, key := range slices.Sorted(maps.Keys(f.Set)) {
 		value, err := expand(f.Path, key, f.Set[key], pin)
 		if err != nil {
@@ -133,17 +146,4 @@ func checkPath(path string) error {
 		}
 	}
 	return nil
-}
-
-// edit returns the new content of w's file and the values that differ.
-func (w *want) edit(src []byte) ([]byte, []Edit, error) {
-	res, err := pinfile.Edit(w.path, src, w.set, pinfile.Options{Format: w.format})
-	if err != nil {
-		return nil, nil, err
-	}
-	var edits []Edit
-	for _, c := range res.Changes {
-		edits = append(edits, Edit{w.path, c.Key, w.pins[c.Key].Target, c.From, c.To})
-	}
-	return res.Text, edits, nil
 }

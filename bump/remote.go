@@ -15,12 +15,13 @@ var scpRE = regexp.MustCompile(`^(?:[A-Za-z0-9._][A-Za-z0-9._-]*@)?[A-Za-z0-9][A
 
 // remote is a repository's address.
 type remote struct {
-	url   string // as git gets it, free of secrets
-	shown string // as people see it
-	user  string // of an https URL
-	https bool
-	host  string // with port; "" for files
-	path  string // on the host, without slashes around and without .git
+	url    string // as git gets it, free of secrets
+	shown  string // as people see it
+	user   string // of an https URL
+	https  bool   // a token may be sent there: by https, or to this machine
+	scheme string // of a url by http or https
+	host   string // with port; "" for files
+	path   string // on the host, without slashes around and without .git
 }
 
 // CheckURL reports what is wrong with a Repo.URL.
@@ -67,7 +68,7 @@ func parseURL(raw string) (remote, error) {
 	r := remote{url: raw, shown: scrubURLs(raw), host: u.Host, path: repoPath(u.Path)}
 	switch u.Scheme {
 	case "https":
-		r.https = true
+		r.https, r.scheme = true, u.Scheme
 		r.user = u.User.Username()
 		u.User = nil
 		r.url = u.String()
@@ -84,6 +85,10 @@ func parseURL(raw string) (remote, error) {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return remote{}, fmt.Errorf("read url %.200q: http is for this machine only (use https, ssh or file)", r.shown)
 		}
+		r.https, r.scheme = true, u.Scheme
+		r.user = u.User.Username()
+		u.User = nil
+		r.url = u.String()
 	default:
 		return remote{}, fmt.Errorf("read url %.200q: %s is not allowed (use https, ssh, git or file)", r.shown, u.Scheme)
 	}
@@ -110,7 +115,11 @@ func (r remote) compareURL(forge, base, branch string) string {
 		// The port of an ssh URL is not that of the web page.
 		host, _, _ = strings.Cut(host, ":")
 	}
-	page := (&url.URL{Scheme: "https", Host: host, Path: "/" + r.path}).String()
+	scheme := "https"
+	if r.scheme != "" {
+		scheme = r.scheme
+	}
+	page := (&url.URL{Scheme: scheme, Host: host, Path: "/" + r.path}).String()
 	switch forge {
 	case "github":
 		return page + "/compare/" + escapeRef(base) + "..." + escapeRef(branch) + "?expand=1"

@@ -91,7 +91,7 @@ func TestTokenReachesTheForgeAndNothingElse(t *testing.T) {
 	s := newForge(t, u, "x-access-token")
 	env, argv := forgeEnv(t, s, testToken+"\n")
 	repo := u.repo()
-	repo.Forge, repo.URL, repo.TokenEnv = "github", s.URL+"/up.git", "FORGE_TOKEN"
+	repo.Forge, repo.URL, repo.TokenEnv = "git", s.URL+"/up.git", "FORGE_TOKEN"
 	o := u.options()
 	o.Env = env
 	var events strings.Builder
@@ -118,7 +118,7 @@ func TestWrongTokenIsExplainedAndNotShown(t *testing.T) {
 	u := newUpstream(t)
 	s := newForge(t, u, "oauth2")
 	repo := u.repo()
-	repo.Forge, repo.URL, repo.TokenEnv = "github", s.URL+"/up.git", "FORGE_TOKEN"
+	repo.Forge, repo.URL, repo.TokenEnv = "git", s.URL+"/up.git", "FORGE_TOKEN"
 	o := u.options()
 	o.Env, _ = forgeEnv(t, s, testToken)
 	_, err := Run(context.Background(), repo, night(newVersion), o)
@@ -127,7 +127,7 @@ func TestWrongTokenIsExplainedAndNotShown(t *testing.T) {
 	}
 	mustNotLeak(t, "the error", err.Error())
 
-	repo.Forge = "gitlab"
+	repo.URL = strings.Replace(repo.URL, "https://", "https://oauth2@", 1)
 	if _, err := Run(context.Background(), repo, night(newVersion), o); err != nil {
 		t.Errorf("the same token under the right user name: %v", err)
 	}

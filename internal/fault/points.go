@@ -85,6 +85,18 @@ var points = []Place{
 	{"store.runs.trim", Step},
 	{"update.spool.drop", Step},
 	{"store.lock.release", Step},
+
+	{"bump.commit.made", Step},
+	{"bump.branch.moved", Step},
+	{"bump.request.opened", Step},
+	{"bump.request.edited", Step},
+	{"bump.request.tended", Step},
+	{"bump.request.merged", Step},
+	{"bump.request.commented", Step},
+	{"bump.request.closed", Step},
+	{"bump.branch.deleted", Step},
+	{"bump.dashboard.opened", Step},
+	{"bump.dashboard.edited", Step},
 }
 
 // Points returns every point, in the order in which an update passes them.

@@ -1,0 +1,108 @@
+package bump
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
+)
+
+// readToken returns the token that repo names, "" when it names none.
+func readToken(repo Repo, env func(string) string) (string, error) {
+	name := repo.Token.Env
+	if name == "" {
+		name = repo.TokenEnv
+	}
+	where, token := "the variable "+name, ""
+	switch {
+	case repo.Token.File != "" || repo.Token.Credential != "":
+		s, err := repo.Token.Read(env)
+		if err != nil {
+			return "", fmt.Errorf("read token: %w", err)
+		}
+		where, token = "what token_file or token_credential names", strings.TrimSpace(s.Reveal())
+	case name != "":
+		token = strings.TrimSpace(env(name))
+	default:
+		return "", nil
+	}
+	if token == "" {
+		return "", fmt.Errorf("read token: %s is empty or not set (export it, or take token_env out of the config)", where)
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", fmt.Errorf("read token: %s holds a space or a character that no token has", where)
+	}
+	return token, nil
+}
+
+// secretsOf lists the forms of the token that must not be shown.
+func secretsOf(forge, user, token string) []string {
+	if token == "" {
+		return nil
+	}
+	return []string{basic(forge, user, token), token, url.QueryEscape(token), url.PathEscape(token)}
+}
+
+// sshCommand returns what GIT_SSH_COMMAND shall be, "" where ssh knows for
+// itself: the key and the known hosts are written below scratch for it.
+func sshCommand(repo Repo, env func(string) string, scratch string) (string, error) {
+	if repo.SSHKey.Empty() && repo.KnownHosts.Empty() {
+		return "", nil
+	}
+	words := []string{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "StrictHostKeyChecking=yes"}
+	for _, f := range []struct {
+		source  secret.Source
+		key     string // in the config
+		name    string
+		options []string // before the file's name
+	}{
+		{repo.SSHKey, "ssh_key", "ssh-key", []string{"IdentitiesOnly=yes", "IdentityFile="}},
+		{repo.KnownHosts, "known_hosts", "known-hosts", []string{"GlobalKnownHostsFile=none", "UserKnownHostsFile="}},
+	} {
+		if f.source.Empty() {
+			continue
+		}
+		path, err := writeSecret(f.source, env, scratch, f.name)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", f.key, err)
+		}
+		last := len(f.options) - 1
+		for _, option := range f.options[:last] {
+			words = append(words, "-o", option)
+		}
+		// ssh expands %, and takes a space for the end of a name.
+		words = append(words, "-o", f.options[last]+`"`+strings.ReplaceAll(path, "%", "%%")+`"`)
+	}
+	for i, w := range words {
+		words[i] = shellQuote(w)
+	}
+	return strings.Join(words, " "), nil
+}
+
+// writeSecret writes what source names to a file that only we can read.
+func writeSecret(source secret.Source, env func(string) string, scratch, name string) (string, error) {
+	s, err := source.Read(env)
+	if err != nil {
+		return "", err
+	}
+	if s.Empty() {
+		return "", errors.New("there is nothing in it")
+	}
+	path := filepath.Join(scratch, name)
+	if strings.ContainsAny(path, "\"\n") {
+		return "", fmt.Errorf("the scratch directory %q has a name that ssh cannot take", scratch)
+	}
+	// ssh refuses a key without the newline at its end.
+	if err := os.WriteFile(path, []byte(strings.TrimSpace(s.Reveal())+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write a copy for ssh: %w", err)
+	}
+	return path, nil
+}
+
+// shellQuote makes one word of s for the shell that git runs
+// GIT_SSH_COMMAND with.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

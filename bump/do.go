@@ -1,0 +1,252 @@
+package bump
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/bump/body"
+	"github.com/rocm-nightly/rocm-nightly/bump/forge"
+	"github.com/rocm-nightly/rocm-nightly/internal/fault"
+)
+
+// newborn is how long after its opening a request still gets what an
+// interrupted run may have left out.
+const newborn = 25 * time.Hour
+
+// do takes the steps of v, each of which leaves the forge in a state from which
+// the next run comes to the same end.
+func (l *life) do(ctx context.Context, v verdict) error {
+	for _, s := range v.steps {
+		var err error
+		switch s {
+		case stepPush:
+			err = l.pushBranch(ctx)
+		case stepOpen:
+			err = l.openPull(ctx)
+		case stepText:
+			err = l.editPull(ctx)
+		case stepTend:
+			err = l.tend(ctx)
+		case stepHuman:
+			err = l.comment(ctx, kindHuman, "The branch "+l.u.branch+" holds commits that are not mine, so I leave it alone. "+
+				"To have it made anew on "+l.base+", tick the box for that in the text above, or delete the branch.")
+		case stepClose:
+			err = l.closePull(ctx, v)
+		case stepDelete:
+			err = l.deleteBranch(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *life) pushBranch(ctx context.Context) error {
+	from := ""
+	if l.tip != nil {
+		from = l.tip.ID
+	}
+	return l.commit(ctx, l.u.branch, from)
+}
+
+// openPull opens the request. Where another run was faster, its request is
+// ours too.
+func (l *life) openPull(ctx context.Context) error {
+	if err := l.check(ctx); err != nil {
+		return err
+	}
+	title, text := l.wantText()
+	n := forge.NewPull{Title: title, Body: text, Base: l.base, Head: l.u.branch, Draft: l.repo.Draft}
+	if l.forked {
+		n.HeadRepo = l.headRepo
+	}
+	p, err := l.forge.OpenPull(ctx, n)
+	if err != nil && !errors.Is(err, forge.ErrExists) {
+		return err
+	}
+	l.open = &p
+	l.opened = err == nil
+	l.res.Number, l.res.URL, l.res.Body, l.res.Title = p.Number, p.Page, text, title
+	l.did("opened request %d", p.Number)
+	if err := fault.Point("bump.request.opened"); err != nil {
+		return err
+	}
+	if !l.opened {
+		return l.editPull(ctx)
+	}
+	return nil
+}
+
+// editPull sends title and body where they say something else than they shall.
+func (l *life) editPull(ctx context.Context) error {
+	if l.made == "" && l.textStale(l.wantText()) {
+		if err := l.check(ctx); err != nil {
+			return err
+		}
+	}
+	title, text := l.wantText()
+	l.res.Title, l.res.Body = title, text
+	if !l.textStale(title, text) {
+		return nil
+	}
+	e := forge.PullEdit{Body: &text}
+	if plainTitle(l.open.Title) != plainTitle(title) {
+		e.Title = &title
+	}
+	p, err := l.forge.EditPull(ctx, l.open.Number, e)
+	if err != nil {
+		return err
+	}
+	l.open, l.edited = &p, true
+	l.did("edited title and body of request %d", p.Number)
+	return fault.Point("bump.request.edited")
+}
+
+// plainTitle is a title without what forges put before that of a draft.
+func plainTitle(title string) string {
+	for _, prefix := range []string{"Draft:", "WIP:", "[Draft]", "[WIP]"} {
+		title = strings.TrimPrefix(title, prefix)
+	}
+	return strings.TrimSpace(title)
+}
+
+// comment says text once.
+func (l *life) comment(ctx context.Context, kind, text string) error {
+	comments, err := l.forge.Comments(ctx, l.open.Number)
+	if err != nil {
+		return err
+	}
+	for _, c := range comments {
+		// A closing is explained each time, but not again after an interruption.
+		if l.isOurs(c, kind) && (kind == kindHuman || l.now.Sub(c.Created).Abs() < closingTime) {
+			return nil
+		}
+	}
+	if _, err := l.forge.AddComment(ctx, l.open.Number, body.Comment(kind, text)); err != nil {
+		return err
+	}
+	l.did("commented on request %d", l.open.Number)
+	return fault.Point("bump.request.commented")
+}
+
+func (l *life) closePull(ctx context.Context, v verdict) error {
+	text := "I close this, for " + v.why + "."
+	if v.kind == kindIgnored {
+		text = "As asked, I close this and do not offer this version again. The next one is offered."
+	}
+	if l.theirs != "" {
+		text += " The branch holds commits that are not mine, so it stays."
+	}
+	if err := l.comment(ctx, v.kind, text); err != nil {
+		return err
+	}
+	state := forge.Closed
+	if _, err := l.forge.EditPull(ctx, l.open.Number, forge.PullEdit{State: &state}); err != nil {
+		return err
+	}
+	l.did("closed request %d: %s", l.open.Number, v.why)
+	return fault.Point("bump.request.closed")
+}
+
+// deleteBranch removes our own, unmodified branch. That it is gone already, or
+// somebody's by now, is as good.
+func (l *life) deleteBranch(ctx context.Context) error {
+	if l.tip == nil || l.theirs != "" {
+		return nil
+	}
+	err := l.head.Remove(ctx, l.u.branch, l.tip.ID)
+	if errors.Is(err, forge.ErrMoved) || errors.Is(err, forge.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.did("deleted branch %s", l.u.branch)
+	return fault.Point("bump.branch.deleted")
+}
+
+// tend sees to labels, reviews and merging. What the forge refuses there, for a
+// name is unknown to it, is noted and keeps nothing back.
+func (l *life) tend(ctx context.Context) error {
+	p := l.open
+	young := l.opened || l.now.Sub(p.Created) < newborn
+	if l.opened || l.made != "" || l.edited || young && len(p.Labels) == 0 {
+		var lacking []string
+		for _, label := range l.texts.labels {
+			if !slices.Contains(p.Labels, label) {
+				lacking = append(lacking, label)
+			}
+		}
+		if len(lacking) > 0 {
+			if err := l.soft("label request", l.forge.AddLabels(ctx, p.Number, lacking)); err != nil {
+				return err
+			}
+		}
+	}
+	if young && len(p.Reviewers) == 0 && len(l.repo.Reviewers)+len(l.repo.Teams) > 0 {
+		if err := l.soft("ask for reviews", l.forge.Ask(ctx, p.Number, l.repo.Reviewers, l.repo.Teams)); err != nil {
+			return err
+		}
+	}
+	if young && len(p.Assignees) == 0 && len(l.repo.Assignees) > 0 {
+		if err := l.soft("assign request", l.forge.Assign(ctx, p.Number, l.repo.Assignees)); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(p.Labels, labelRetry) {
+		if err := l.soft("remove label "+labelRetry, l.forge.RemoveLabel(ctx, p.Number, labelRetry)); err != nil {
+			return err
+		}
+	}
+	if err := fault.Point("bump.request.tended"); err != nil {
+		return err
+	}
+	return l.merge(ctx, young)
+}
+
+// soft notes an error that is nobody's loss, and returns those that are.
+func (l *life) soft(doing string, err error) error {
+	var limit *forge.LimitError
+	if err == nil || errors.As(err, &limit) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	l.did("could not %s: %s", doing, scrub(err.Error(), l.secrets))
+	if l.o.Log != nil {
+		l.o.Log.Warn("could not "+doing, "repo", l.repo.Name, "err", scrub(err.Error(), l.secrets))
+	}
+	return nil
+}
+
+// merge does what auto_merge asks for, where checks are required.
+func (l *life) merge(ctx context.Context, young bool) error {
+	if l.repo.AutoMerge == autoMergeOff || !l.required || l.open.Draft || l.tip == nil {
+		return nil
+	}
+	if l.repo.AutoMerge == autoMergePlatform {
+		if l.open.AutoMerge || !young && l.made == "" {
+			return nil // somebody may have switched it off
+		}
+		return l.soft("switch auto-merge on", l.forge.AutoMerge(ctx, l.open.Number, l.tip.ID, true, l.repo.MergeMethod))
+	}
+	after, err := mergeAfter(l.repo.AutoMerge)
+	if err != nil || l.made != "" || l.now.Sub(l.open.Created) < after {
+		return err
+	}
+	checks, err := l.forge.Checks(ctx, l.tip.ID, l.base)
+	if err != nil || !checks.Required || checks.State != "success" {
+		return err
+	}
+	if err := l.forge.Merge(ctx, l.open.Number, l.tip.ID, l.repo.MergeMethod); err != nil {
+		return l.soft("merge request", err)
+	}
+	l.did("merged request %d", l.open.Number)
+	l.res.Action = ActionMerged
+	if err := fault.Point("bump.request.merged"); err != nil {
+		return err
+	}
+	return l.soft("delete branch", l.deleteBranch(ctx))
+}
