@@ -109,6 +109,7 @@ func (f *memForge) change(doing string) error {
 	f.changes = append(f.changes, doing)
 	if f.killAfter > 0 {
 		if f.killAfter--; f.killAfter == 0 {
+			f.killAfter = -1
 			return fmt.Errorf("%s: %w", doing, errKilled)
 		}
 	}
@@ -125,6 +126,9 @@ func (f *memForge) root() *memForge {
 func (f *memForge) refuse(doing string) error {
 	if f.before != nil {
 		f.before(doing)
+	}
+	if f.root().killAfter < 0 {
+		return fmt.Errorf("%s by a dead run: %w", doing, errKilled)
 	}
 	return f.root().limit
 }
@@ -319,6 +323,9 @@ func (f *memForge) Comments(_ context.Context, number int64) ([]forge.Comment, e
 }
 
 func (f *memForge) AddComment(_ context.Context, number int64, text string) (forge.Comment, error) {
+	if err := f.refuse("comment"); err != nil {
+		return forge.Comment{}, err
+	}
 	c := forge.Comment{ID: int64(len(f.comments[number]) + 1), Author: f.login, Body: text, Created: *f.now}
 	f.comments[number] = append(f.comments[number], c)
 	return c, f.change("comment")
@@ -417,6 +424,9 @@ func (f *memForge) Move(_ context.Context, branch, from, to string) error {
 }
 
 func (f *memForge) Remove(_ context.Context, branch, from string) error {
+	if err := f.refuse("remove"); err != nil {
+		return err
+	}
 	if f.branches[branch] != from {
 		return fmt.Errorf("remove %s: %w", branch, forge.ErrMoved)
 	}
