@@ -117,7 +117,8 @@ func (s *session) syncBoard(ctx context.Context) error {
 		}
 		return fault.Point("bump.dashboard.opened")
 	}
-	if old.Body == text {
+	f := body.Fingerprint(text)
+	if old.Body == text || f != "" && f == body.Fingerprint(old.Body) && len(s.board.boxes) == 0 {
 		return nil
 	}
 	if err := s.forge.EditIssue(ctx, old.Number, nil, &text, nil); err != nil {

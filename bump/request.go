@@ -223,15 +223,16 @@ func (l *life) input() body.Input {
 // wantText is the request's title and body as they shall be. A title that a
 // person gave stays.
 func (l *life) wantText() (title, text string) {
-	title = l.texts.title
+	title, text = l.texts.title, body.Render(l.input())
 	theirs := false
 	if l.open != nil {
-		_, m := readMark(l.open.Body)
+		have, m := readMark(l.open.Body)
+		text = body.Keep(have, text, l.input().Limit)
 		if m.theirs || m.renamed(l.open.Title) || m.sum == "" && plainTitle(l.open.Title) != title {
 			title, theirs = l.open.Title, true
 		}
 	}
-	return title, markTitle(body.Render(l.input()), title, theirs)
+	return title, markTitle(text, title, theirs)
 }
 
 // textStale reports whether the open request's title or body are to be edited.

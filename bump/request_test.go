@@ -77,7 +77,7 @@ func (s *stand) tick(number int64, box string) {
 
 // tickBox ticks a box as a person does: by its line.
 func tickBox(t *testing.T, text, box string) string {
-	re := regexp.MustCompile(`(?m)^- \[ \] (.*` + box + `.*)$`)
+	re := regexp.MustCompile(`(?m)^ *- \[ \] (.*` + box + `.*)$`)
 	if !re.MatchString(text) {
 		t.Fatalf("there is no box %s in:\n%s", box, text)
 	}
@@ -120,9 +120,9 @@ func TestMovedBaseAloneRebuildsNothing(t *testing.T) {
 	s.want(s.run(n29), ActionNone)
 	s.f.conflicts[1] = true
 	s.want(s.run(n29), ActionUpdated, "commit", "move")
-	s.f.commitAs("main", "Ada <ada@example.org>", "here", map[string]string{"pin.nix": "# new\n" + nixPin})
+	s.f.commitAs("main", "Ada <ada@example.org>", "here", map[string]string{"pin.nix": nixPin + "# new\n"})
 	s.want(s.run(n29), ActionUpdated, "commit", "move")
-	if got := s.f.text(branch, "pin.nix"); !strings.HasPrefix(got, "# new\n") {
+	if got := s.f.text(branch, "pin.nix"); !strings.HasSuffix(got, "# new\n") {
 		t.Errorf("got %q", got)
 	}
 	s.f.commitAs("main", "Ada <ada@example.org>", "elsewhere", map[string]string{"README": "three\n"})

@@ -171,7 +171,7 @@ func messageOf(title, text string, signoff string) string {
 
 // titleMark says in a request's body which title we last gave it, or saw
 // somebody else give it, so that a person's title is known and kept.
-var titleMark = regexp.MustCompile(`\n?<!-- rocm-nightly title (ours|theirs) ([0-9a-f]{16}) -->\s*$`)
+var titleMark = regexp.MustCompile(`\n*<!-- rocm-nightly title (ours|theirs) ([0-9a-f]{16}) -->\n*`)
 
 // mark is what a titleMark says.
 type mark struct {
@@ -192,14 +192,17 @@ func markTitle(text, title string, theirs bool) string {
 	return strings.TrimRight(text, "\n") + fmt.Sprintf("\n\n<!-- rocm-nightly title %s %s -->\n", who, titleSum(title))
 }
 
-// readMark splits a body into what body.Render wrote and the mark.
+// readMark splits a body into what body.Render wrote, with what people wrote
+// around it, and the mark.
 func readMark(text string) (string, mark) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	m := titleMark.FindStringSubmatchIndex(text)
-	if m == nil {
+	all := titleMark.FindAllStringSubmatch(text, -1)
+	if all == nil {
 		return text, mark{}
 	}
-	return strings.TrimRight(text[:m[0]], "\n") + "\n", mark{text[m[2]:m[3]] == "theirs", text[m[4]:m[5]]}
+	last := all[len(all)-1]
+	rest := strings.TrimSpace(titleMark.ReplaceAllString(text, "\n\n"))
+	return rest + "\n", mark{last[1] == "theirs", last[2]}
 }
 
 // renamed reports whether somebody has changed the title since the mark was

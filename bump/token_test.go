@@ -21,6 +21,12 @@ const testToken = "ghp_S3cret/Token+with=odd&bytes"
 // the password of user.
 func newForge(t *testing.T, u *upstream, user string) *httptest.Server {
 	t.Helper()
+	return newForgeAt(t, u, user, filepath.Dir(u.bare))
+}
+
+// newForgeAt serves what is below root.
+func newForgeAt(t *testing.T, u *upstream, user, root string) *httptest.Server {
+	t.Helper()
 	backend := filepath.Join(u.git(u.work, "--exec-path"), "git-http-backend")
 	if _, err := os.Stat(backend); err != nil {
 		t.Skip("git-http-backend is missing: apt install git")
@@ -28,7 +34,7 @@ func newForge(t *testing.T, u *upstream, user string) *httptest.Server {
 	u.git(u.bare, "config", "http.receivepack", "true")
 	h := &cgi.Handler{
 		Path: backend, Root: "/",
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(u.bare), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"},
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"},
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, pass, ok := r.BasicAuth(); !ok || name != user || pass != testToken {
