@@ -70,11 +70,11 @@ func told() Input {
 		Pins: []pinfile.Pin{a, b},
 		Proofs: []Proof{
 			{Target: "gfx1151", Pin: a, Old: &Old{Version: "10.2.0a20260930", Date: "2026-09-30", Size: 13_000_000_000, Hex: strings.Repeat("0", 64)},
-				Against: []string{"the lock at rocm-nightly.lock", "the size that the index states"}, Ran: ran, Tool: "rocm-nightly 0.9.0",
+				Against: []string{"the size that the index states", "gzip checksum", "end of archive", "the lock at rocm-nightly.lock"}, Ran: ran, Tool: "rocm-nightly 0.9.0",
 				Recipe: "sha256:" + strings.Repeat("a", 64), Tree: "sha256:" + strings.Repeat("b", 64), Entries: 29510, Bytes: 8<<30 + 1<<20,
 				Audit: &Audit{Scope: "host", Warnings: 2, Allowed: 1, Findings: []string{"warning: lib/librocfoo.so.1 needs libnuma.so.1, which this host lacks"}},
 				Smoke: &Smoke{Mode: "cpu", Passed: 5, Skipped: 1}, Diff: report("share/new")},
-			{Target: "gfx1103", Pin: b, Against: []string{FirstUse}, Ran: ran, Tool: "rocm-nightly 0.9.0", Entries: 29000, Bytes: 8 << 30,
+			{Target: "gfx1103", Pin: b, Against: []string{"gzip checksum", "end of archive", FirstUse}, Ran: ran, Tool: "rocm-nightly 0.9.0", Entries: 29000, Bytes: 8 << 30,
 				Audit: &Audit{Scope: "host", Warnings: 1}, Smoke: &Smoke{Mode: "cpu", Passed: 4, Failed: 1, Failures: []string{"bin/rocminfo: exit status 127"}},
 				NoDiff: "10.2.0a20260930 is not kept on this machine"},
 		},

@@ -43,17 +43,21 @@ const sealed = len(markBody) + 1 + len(markEnd) + 2*sha256.Size + len(markClose)
 
 // fingerprint is the SHA-256 of a text as it is when a forge and a browser have
 // handled it: line ends and spaces at the end of a line do not count, nor does
-// whether a box is ticked.
+// whether a box is ticked. Nor does the time of a run: one that finds the same
+// again has nothing to tell.
 func fingerprint(text string) string {
 	h := sha256.New()
 	for _, line := range strings.Split(strings.TrimSpace(unixLines(text)), "\n") {
 		if m := boxRE.FindStringSubmatchIndex(line); m != nil {
 			line = line[:m[4]] + " " + line[m[5]:]
 		}
-		h.Write([]byte(strings.TrimRight(line, " \t") + "\n"))
+		h.Write([]byte(timeRE.ReplaceAllString(strings.TrimRight(line, " \t"), "") + "\n"))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// timeRE matches the time of a run as a body has it.
+var timeRE = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} UTC`)
 
 func unixLines(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")

@@ -42,6 +42,12 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
+	again := told()
+	again.Proofs[0].Ran = again.Proofs[0].Ran.AddDate(0, 0, 1)
+	again.Checks[0].Seconds = 99
+	if Fingerprint(Render(again)) != want {
+		t.Error("another run that found the same has another fingerprint")
+	}
 	in := told()
 	in.Notes = append(in.Notes, "more")
 	if Fingerprint(Render(in)) == want {

@@ -112,11 +112,14 @@ func (r row) text() string {
 	if p == nil {
 		return b.String()
 	}
-	if firstUse(p.Against) {
-		field("verified", "whole, and nothing else was known of it (first use)")
-	} else {
-		field("verified", quiet(strings.Join(p.Against[:min(len(p.Against), 10)], "; ")))
+	parts := known(p.Against)
+	for i := range parts {
+		parts[i] = quiet(parts[i])
 	}
+	if firstUse(p.Against) {
+		parts = append(parts, "no digest was known (first use)")
+	}
+	field("verified", strings.Join(parts, "; "))
 	if p.Entries > 0 {
 		field("tree", count(p.Entries, "file")+", "+diskspace.Text(p.Bytes))
 	}

@@ -26,7 +26,7 @@ func TestBodyReadsWell(t *testing.T) {
 	}
 	all := doc.Text()
 	for _, want := range []string{
-		"first use", "the lock at rocm-nightly.lock", "12.3 GiB, +190.7 MiB (+1.5 %)", "libamdhip64.so.8", "rocm-nightly rollback gfx1103",
+		"First use of gfx1103", "(first use)", "the lock at rocm-nightly.lock", "12.3 GiB, +190.7 MiB (+1.5 %)", "libamdhip64.so.8", "rocm-nightly rollback gfx1103",
 		"sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "0mdqa9w1p6cmli6976v4wi0sw9r4p5prkj7lzfd1877wk11c9c73",
 		"nix flake check", "no rule to make target", "gfx1200", "config.yaml of the repository", "flake.nix:12", "is not kept on this machine",
 	} {
@@ -51,6 +51,10 @@ func TestNothingSpeaksAgainstIt(t *testing.T) {
 	in.Proofs[0].Diff.Risks = nil
 	if text := Render(in); !strings.Contains(text, "**Nothing was found that speaks against merging this.**") {
 		t.Error(text)
+	}
+	in.Proofs[0].Against = append(in.Proofs[0].Against, NewBytes)
+	if text := Render(in); !strings.Contains(text, "other bytes than before, and a person has accepted them") {
+		t.Errorf("new bytes are not told of:\n%s", text)
 	}
 	in.Proofs[0].Pin.Hex = strings.Repeat("1", 64)
 	if text := Render(in); !strings.Contains(text, "there is no record that this tarball was verified") {
@@ -83,7 +87,7 @@ func TestHostileInput(t *testing.T) {
 func TestBodyKeepsItsLimit(t *testing.T) {
 	for _, in := range []Input{told(), nasty(hostile)} {
 		whole := Render(in)
-		for limit := 1; limit < len(whole)+2000; limit += 1 + limit/7 {
+		for limit := 1; limit < len(whole)+2000; limit += 1 + limit/3 {
 			in.Limit = limit
 			text := Render(in)
 			if len(text) > limit {

@@ -11,49 +11,68 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
-// FirstUse is what Proof.Against holds where nothing was known of the bytes.
-const FirstUse = "trust on first use"
+// What Proof.Against may hold beside names of who vouched for the bytes.
+const (
+	FirstUse = "trust on first use"            // nobody did
+	NewBytes = "new bytes were to be accepted" // who did had told others, and a person knew
+)
 
 // maxLook bounds the list of what to look at.
 const maxLook = 24
 
 // verdict says in one place what a reader has to decide on.
 func (s story) verdict() string {
+	if len(s.rows) == 0 {
+		return ""
+	}
 	look, runs := s.look(), 0
+	var firsts []string
 	for _, r := range s.rows {
 		if r.proof != nil && r.proof.Smoke != nil && r.proof.Smoke.Passed > 0 {
 			runs++
 		}
-	}
-	if len(s.rows) == 0 {
-		return ""
-	}
-	if len(look) == 0 {
-		out := "**Nothing was found that speaks against merging this.** Every tarball was downloaded, verified, repacked and audited"
-		if runs == len(s.rows) {
-			out += ", and programs of it were run"
+		if r.proof != nil && firstUse(r.proof.Against) {
+			firsts = append(firsts, code(r.pin.Target))
 		}
-		return out + ".\n\n"
 	}
 	var b strings.Builder
-	b.WriteString("**Look at this before merging:**\n\n")
-	for _, l := range look[:min(len(look), maxLook)] {
-		b.WriteString("- " + l + "\n")
+	if len(look) == 0 {
+		b.WriteString("**Nothing was found that speaks against merging this.** Every tarball was downloaded, verified, repacked and audited")
+		if runs == len(s.rows) {
+			b.WriteString(", and programs of it were run")
+		}
+		b.WriteString(".\n\n")
+	} else {
+		b.WriteString("**Look at this before merging:**\n\n")
+		for _, l := range look[:min(len(look), maxLook)] {
+			b.WriteString("- " + l + "\n")
+		}
+		if more := len(look) - maxLook; more > 0 {
+			fmt.Fprintf(&b, "- … and %d more\n", more)
+		}
+		b.WriteString("\n")
 	}
-	if more := len(look) - maxLook; more > 0 {
-		fmt.Fprintf(&b, "- … and %d more\n", more)
+	// Most nights are like this, so that it is no cause for alarm.
+	if len(firsts) > maxNamed {
+		firsts = []string{count(len(firsts), "target")}
 	}
-	return b.String() + "\n"
+	if len(firsts) > 0 {
+		b.WriteString("First use of " + strings.Join(firsts, ", ") + ": AMD signs nothing, and nobody had told a digest of these bytes before. From now on they are held to this one.\n\n")
+	}
+	return b.String()
 }
 
 // look lists what speaks against merging, the gravest first.
 func (s story) look() []string {
-	var no, audits, smokes, risks, firsts []string
+	var no, audits, smokes, risks []string
 	for _, r := range s.rows {
 		t, p := code(r.pin.Target)+": ", r.proof
 		if p == nil {
 			no = append(no, t+"there is no record that this tarball was verified and audited")
 			continue
+		}
+		if slices.Contains(p.Against, NewBytes) {
+			no = append(no, t+"AMD has uploaded this version again, with other bytes than before, and a person has accepted them")
 		}
 		switch a := p.Audit; {
 		case a == nil:
@@ -72,28 +91,24 @@ func (s story) look() []string {
 				risks = append(risks, t+count(more, "further thing")+" may break, see below")
 			}
 		}
-		if firstUse(p.Against) {
-			firsts = append(firsts, code(r.pin.Target))
-		}
 	}
 	for _, c := range s.in.Checks {
 		if !c.Passed {
 			smokes = append(smokes, "the check "+code(c.Command)+" failed")
 		}
 	}
-	if len(firsts) > maxNamed {
-		firsts = []string{count(len(firsts), "target")}
-	}
-	out := slices.Concat(no, audits, smokes, risks)
-	if len(firsts) > 0 {
-		out = append(out, strings.Join(firsts, ", ")+": first use. AMD signs nothing, and nobody had told a digest of these bytes before; from now on they are held to this one")
-	}
-	return out
+	return slices.Concat(no, audits, smokes, risks)
 }
 
-// firstUse tells whether bytes were compared with nothing that was known of them.
+// firstUse tells whether nobody had told a digest of the bytes.
 func firstUse(against []string) bool {
-	return len(against) == 0 || len(against) == 1 && against[0] == FirstUse
+	return len(against) == 0 || slices.Contains(against, FirstUse)
+}
+
+// known are the others of what bytes were checked against.
+func known(against []string) []string {
+	out := slices.DeleteFunc(slices.Clone(against), func(a string) bool { return a == FirstUse })
+	return out[:min(len(out), 12)]
 }
 
 // proofs tell, for each target, what was done and what came of it.
@@ -123,15 +138,14 @@ func (p *Proof) lines(r row, all bool) []string {
 	if all && r.pin.URL != "" {
 		out = append(out, "downloaded from "+codeURL(r.pin.URL))
 	}
-	if firstUse(p.Against) {
-		out = append(out, "verified: whole, and nothing else was known of it (first use)")
-	} else {
-		var parts []string
-		for _, a := range p.Against[:min(len(p.Against), 10)] {
-			parts = append(parts, words(a))
-		}
-		out = append(out, "verified against "+strings.Join(parts, "; "))
+	var parts []string
+	for _, a := range known(p.Against) {
+		parts = append(parts, words(a))
 	}
+	if firstUse(p.Against) {
+		parts = append(parts, "no digest, for nobody had told one (first use)")
+	}
+	out = append(out, "verified against "+strings.Join(parts, "; "))
 	if l := p.repacked(); all && l != "" {
 		out = append(out, l)
 	}
@@ -197,7 +211,8 @@ func (s story) checks(all bool) string {
 		if !c.Passed {
 			state = "**failed**"
 		}
-		fmt.Fprintf(&b, "%s: %s (%.0f s)\n\n", code(c.Command), state, c.Seconds)
+		// How long it took differs each time, and would make each text another.
+		b.WriteString(code(c.Command) + ": " + state + "\n\n")
 		if lines := tail(c.Tail); all && !c.Passed && len(lines) > 0 {
 			b.WriteString(fence("", lines))
 		}
