@@ -82,11 +82,11 @@ func words(s string) string {
 			out = append(out, w)
 			continue
 		}
-		bare := strings.TrimRight(w, ",;:")
+		bare := strings.TrimRight(w, ",;:.")
 		quoted = append(quoted, cmp.Or(bare, w))
 		if stop := w[len(bare):]; bare != "" && stop != "" {
 			flush()
-			out[len(out)-1] += stop[:1]
+			out[len(out)-1] += stop
 		}
 	}
 	flush()
