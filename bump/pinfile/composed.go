@@ -60,12 +60,14 @@ func (c *composer) text() string {
 	return b.String()
 }
 
-// url returns the address, if it is one.
-func (c *composer) url(at Place) (URL, bool) {
+// url returns the address, if it is one, that stands at off in src.
+func (c *composer) url(src []byte, off int, path *attrNode) (URL, bool) {
 	text := c.text()
 	if c.tooLong || !schemeRE.MatchString(text) {
 		return URL{}, false
 	}
+	at := placeOf(src, off)
+	at.Path = path.String()
 	return URL{Text: text, Place: at, Pieces: c.pieces, Unknown: c.unknown}, true
 }
 
@@ -93,9 +95,7 @@ func (d *leaves) composed() []URL {
 		for _, m := range addressesIn(l.Value) {
 			var c composer
 			x.expand(&c, l, m[0], m[1], 0)
-			at := placeOf(d.src, l.Start)
-			at.Path = l.path.String()
-			if u, ok := c.url(at); ok {
+			if u, ok := c.url(d.src, l.Start, l.path); ok {
 				out = append(out, u)
 			}
 		}

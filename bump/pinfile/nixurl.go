@@ -130,9 +130,7 @@ func (e *nixEval) compose(out *[]URL, i, end int, path *attrNode) bool {
 		}
 		c.missing(string(e.src[e.scan.code[first].off:e.scan.code[end-1].end]))
 	}
-	at := placeOf(e.src, int(e.scan.code[i].off))
-	at.Path = path.String()
-	u, ok := c.url(at)
+	u, ok := c.url(e.src, int(e.scan.code[i].off), path)
 	if ok {
 		*out = append(*out, u)
 	}

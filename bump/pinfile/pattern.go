@@ -97,7 +97,7 @@ func (d *patternDoc) urls() []URL {
 		m[1] = m[0] + len(strings.TrimRight(whole.all[0].Value[m[0]:m[1]], ".,;:)]"))
 		var c composer
 		x.expand(&c, &whole.all[0], m[0], m[1], 0)
-		if u, ok := c.url(placeOf(d.src, m[0])); ok {
+		if u, ok := c.url(d.src, m[0], nil); ok {
 			out = append(out, u)
 		}
 	}

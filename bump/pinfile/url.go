@@ -102,3 +102,11 @@ func joins(src []byte, from, to int) bool {
 	return len(between) > 2 && between[0] == between[len(between)-1] && (between[0] == '"' || between[0] == '\'') &&
 		strings.TrimSpace(string(between[1:len(between)-1])) == "+" && !bytes.ContainsAny(between, "\r\n")
 }
+
+// String returns the address and where it stands.
+func (u URL) String() string {
+	if u.Path == "" {
+		return fmt.Sprintf("%s at %s", u.Text, u.Place)
+	}
+	return fmt.Sprintf("%s at %s (%s)", u.Text, u.Place, u.Path)
+}

@@ -3,6 +3,7 @@ package pinfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -21,10 +22,23 @@ type yamlReader struct {
 	where map[*yamltoken.Token]span
 }
 
+// Bounds of a file: the parser takes four times as long for an object of twice
+// the length.
+const (
+	maxYAML       = 512 << 10
+	maxYAMLTokens = 50_000
+)
+
 func parseYAML(src []byte, _ Options) (document, error) {
+	if len(src) > maxYAML {
+		return nil, &SyntaxError{Line: 1, Column: 1, Problem: fmt.Sprintf("the file is larger than %d KiB, which is too long for YAML", maxYAML>>10)}
+	}
 	r := &yamlReader{plain: yamlASCII(src), where: map[*yamltoken.Token]span{}}
 	r.src, r.assign = src, `\s*:`
 	tokens := yamllexer.Tokenize(string(r.plain))
+	if len(tokens) > maxYAMLTokens {
+		return nil, &SyntaxError{Line: 1, Column: 1, Problem: fmt.Sprintf("the file has more than %d words and signs, which is too long for YAML", maxYAMLTokens)}
+	}
 	if err := r.locate(tokens); err != nil {
 		return nil, err
 	}
