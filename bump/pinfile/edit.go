@@ -2,6 +2,7 @@ package pinfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +16,8 @@ type (
 	implier interface {
 		implied(set map[string]string) map[string]string
 	}
-	// rewriter edits a file whose values are not edited in place: a changelog
-	// gets a new entry.
+	// rewriter changes no value where it stands: a changelog gets a new entry
+	// before what it has. It returns src itself where there is nothing to do.
 	rewriter interface {
 		rewrite(set map[string]string) ([]byte, error)
 	}
@@ -125,6 +126,9 @@ func (f format) rewrite(d rewriter, src []byte, set map[string]string, o Options
 	res := &Result{Text: out}
 	if bytes.Equal(src, out) {
 		return res, nil
+	}
+	if !bytes.HasSuffix(out, src) {
+		return nil, errors.New("the edit would change what stands in the file already")
 	}
 	after, err := f.read(out, o)
 	if err != nil {

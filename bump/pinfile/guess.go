@@ -95,12 +95,34 @@ func (g *guesser) guess() []Guess {
 			continue // an address in a text, as far as anybody can tell
 		}
 		for _, set := range byTarget(a, hashes[i]) {
-			if guess, ok := g.make(a, anchors, set); ok && len(out) < maxGuesses {
+			if guess, ok := g.make(a, anchors, set); ok && len(out) < maxGuesses && guess.works(g.src) {
 				out = append(out, guess)
 			}
 		}
 	}
 	return out
+}
+
+// specimens are values as templates give them.
+var specimens = map[string]string{
+	"{{.Version}}": "99.0.0a20990101", "{{.URL}}": "https://localhost/t/therock-dist-linux-gfx1151-99.0.0a20990101.tar.gz",
+	"{{.Name}}": "therock-dist-linux-gfx1151-99.0.0a20990101.tar.gz", "{{.Size}}": "12345", "{{.Date}}": "2099-01-01",
+	"{{.SRI}}":   "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=",
+	"{{.Hex}}":   "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+	"{{.Nix32}}": "1b8m03r63zqhnjf7l5wnldhh7c134ap5vpj0850ymkq1iyzicy5s",
+}
+
+// works reports whether the file can be edited as the Guess says.
+func (g Guess) works(src []byte) bool {
+	set := make(map[string]string, len(g.Set))
+	for key, template := range g.Set {
+		for name, value := range specimens {
+			template = strings.ReplaceAll(template, name, value)
+		}
+		set[key] = template
+	}
+	_, err := Edit(g.Path, src, set, Options{Format: g.Format})
+	return err == nil
 }
 
 // anchors lists the versions. One that is in an address counts where none
@@ -171,7 +193,7 @@ func (g *guesser) ofTarball(f fact, anchors []anchor) bool {
 		case !strings.Contains(other.value, "://") || !urlRE.MatchString(other.name()) || !slices.Equal(other.container(), f.container()):
 			continue
 		}
-		composed := func(a anchor) bool { return other.computed && strings.Contains(other.value, "${"+a.name()) }
+		composed := func(a anchor) bool { return other.computed && strings.Contains(other.value, a.version) }
 		if strings.Contains(other.value, "://") && (amdRE.MatchString(other.value) || slices.ContainsFunc(anchors, composed)) {
 			return true
 		}

@@ -1,7 +1,6 @@
 package pinfile
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -169,6 +168,3 @@ func splitKey(key string) (parts []string, ok bool) {
 	}
 	return parts, len(parts) > 0
 }
-
-// itemName is the component of the n-th item of a list.
-func itemName(n int) string { return fmt.Sprintf("[%d]", n) }
