@@ -8,11 +8,11 @@ import (
 
 // Bounds of the addresses that a file composes.
 const (
-	maxURLs    = 1000
-	maxURLLen  = 8 << 10
-	maxPieces  = 200
-	maxExpand  = 16      // how deep names may stand for names
-	maxExpands = 100_000 // how many names are looked up in one file
+	maxAddresses = 1000
+	maxURLLen    = 8 << 10
+	maxPieces    = 200
+	maxExpand    = 16      // how deep names may stand for names
+	maxExpands   = 100_000 // how many names are looked up in one file
 )
 
 // composer puts an address together.
@@ -63,7 +63,7 @@ func (c *composer) text() string {
 // url returns the address, if it is one, that stands at off in src.
 func (c *composer) url(src []byte, off int, path *attrNode) (URL, bool) {
 	text := c.text()
-	if c.tooLong || !schemeRE.MatchString(text) {
+	if c.tooLong || !startRE.MatchString(text) {
 		return URL{}, false
 	}
 	at := placeOf(src, off)
@@ -72,7 +72,7 @@ func (c *composer) url(src []byte, off int, path *attrNode) (URL, bool) {
 }
 
 var (
-	schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^\s]`)
+	startRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^\s]`)
 	// addressRE finds addresses in a text; placeholders may hold spaces.
 	addressRE = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://(?:\\$?\\{\\{[^{}\n]{0,100}\\}\\}|[^\\s\"'<>`|\\\\^])+")
 	// placeRE finds the ways to write a name in a text: ${{ a.b }}, {{a}}, ${a},
@@ -89,7 +89,7 @@ func (d *leaves) composed() []URL {
 	var out []URL
 	for i := range d.all {
 		l := &d.all[i]
-		if len(out) >= maxURLs || !strings.ContainsAny(l.Value, ":${") {
+		if len(out) >= maxAddresses || !strings.ContainsAny(l.Value, ":${") {
 			continue
 		}
 		for _, m := range addressesIn(l.Value) {
@@ -111,7 +111,7 @@ func addressesIn(text string) [][]int {
 			return [][]int{{0, len(text)}}
 		}
 	}
-	found := addressRE.FindAllStringIndex(text, maxURLs)
+	found := addressRE.FindAllStringIndex(text, maxAddresses)
 	for _, m := range found {
 		if m[0] == 0 && m[1] == len(text) {
 			continue

@@ -118,7 +118,7 @@ func (e *nixEval) address(out *[]URL, used []bool, b binding) {
 // compose adds the address that code[i:end] makes, and reports whether the
 // tokens were used up for it.
 func (e *nixEval) compose(out *[]URL, i, end int, path *attrNode) bool {
-	if len(*out) >= maxURLs {
+	if len(*out) >= maxAddresses {
 		return false
 	}
 	var c composer

@@ -93,7 +93,7 @@ func (d *patternDoc) urls() []URL {
 	}
 	x := &expander{leaves: &whole}
 	var out []URL
-	for _, m := range addressRE.FindAllStringIndex(whole.all[0].Value, maxURLs) {
+	for _, m := range addressRE.FindAllStringIndex(whole.all[0].Value, maxAddresses) {
 		m[1] = m[0] + len(strings.TrimRight(whole.all[0].Value[m[0]:m[1]], ".,;:)]"))
 		var c composer
 		x.expand(&c, &whole.all[0], m[0], m[1], 0)
