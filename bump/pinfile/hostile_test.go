@@ -10,7 +10,7 @@ import (
 // Files of a stranger are read in time and without a crash, however they are
 // made.
 func TestHostileFilesEnd(t *testing.T) {
-	const size = 1 << 14
+	const size = 1 << 13
 	for _, format := range Formats() {
 		o := Options{Format: format, Pattern: fuzzPattern}
 		for _, unit := range []string{

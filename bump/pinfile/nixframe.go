@@ -12,7 +12,7 @@ type frame struct {
 
 // maxSteps bounds the work on names of one file. A file that needs more has its
 // names unknown.
-const maxSteps = 20_000_000
+const maxSteps = 5_000_000
 
 // frames finds all frames, by their start.
 func (e *nixEval) findFrames() {
