@@ -15,6 +15,7 @@ func TestDockerfileEdits(t *testing.T) {
 		{"other escape", "dockerfile", "# escape=`\nENV A=1 `\n  B=2\n", map[string]string{"B": "3"}, "# escape=`\nENV A=1 `\n  B=3\n", ""},
 		{"comment within", "dockerfile", "ENV A=1 \\\n# A=2\n  B=2\n", map[string]string{"A": "3"}, "ENV A=3 \\\n# A=2\n  B=2\n", ""},
 		{"here-document", "dockerfile", "RUN <<E\nARG A=0\nE\nARG A=1\n", map[string]string{"A": "2"}, "RUN <<E\nARG A=0\nE\nARG A=2\n", ""},
+		{"no here-document", "dockerfile", "RUN echo $((1<<2)) <<< x\nARG A=1\n", map[string]string{"A": "2"}, "RUN echo $((1<<2)) <<< x\nARG A=2\n", ""},
 		{"ENV of an ARG", "dockerfile", "ARG A=1\nENV A=${A}\n", map[string]string{"A": "2"}, "ARG A=2\nENV A=${A}\n", ""},
 		{"stages", "dockerfile", "FROM a AS x\nARG A=1\nFROM b\nARG A=1\n", map[string]string{"A": "2"}, "", "2 match: x.A; 1.A"},
 		{"a stage without a name", "dockerfile", "FROM a AS x\nARG A=1\nFROM b\nARG A=1\n", map[string]string{"1.A": "2"}, "FROM a AS x\nARG A=1\nFROM b\nARG A=2\n", ""},

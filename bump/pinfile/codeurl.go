@@ -109,7 +109,7 @@ func (x text) slice(start, end int) text {
 func (t *codeTree) link(x text, off int, path string) {
 	s := x.String()
 	pos := 0
-	for len(t.links) < maxURLs {
+	for len(t.links) < maxAddresses {
 		m := schemeAtRE.FindStringIndex(s[pos:])
 		if m == nil {
 			return

@@ -216,12 +216,16 @@ func (r *dockerReader) site(w dockerWord) Site {
 		return problemSite(start, end, string(raw), "the value holds quotes or escapes (write it without)")
 	}
 	escape := string(r.lex.escape)
+	after := start > 0 && r.src[start-1] == '='
 	return Site{Start: start, End: end, Value: string(raw), Encode: func(v string) ([]byte, error) {
 		if err := oneLine(v); err != nil {
 			return nil, err
 		}
 		if strings.ContainsAny(v, "\"'$\\`") || strings.Contains(v, escape) {
 			return nil, errors.New("the new value holds a quote, $ or a backslash, which no pin does")
+		}
+		if quote == 0 && !after && (v == "" || strings.HasPrefix(v, "-") || strings.HasPrefix(v, "<<")) {
+			return nil, errors.New("the new value is empty or would be read as an option")
 		}
 		if quote == 0 && v != string(raw) && !dockerBare.MatchString(v) {
 			return []byte(`"` + v + `"`), nil

@@ -26,7 +26,7 @@ type dockerWord struct {
 var (
 	dockerEscape  = regexp.MustCompile("(?i)^#[ \t]*escape[ \t]*=[ \t]*([\\\\`])[ \t]*$")
 	dockerDirect  = regexp.MustCompile(`^#[ \t]*[A-Za-z][A-Za-z0-9]*[ \t]*=`)
-	dockerHeredoc = regexp.MustCompile(`<<-?[ \t]*(["']?)([A-Za-z0-9_.]+)["']?`)
+	dockerHeredoc = regexp.MustCompile(`(?:^|[ \t])[0-9]*<<-?(["']?)([A-Za-z_][A-Za-z0-9_.]*)["']?`)
 )
 
 // dockerLexer splits a Dockerfile into instructions.

@@ -26,7 +26,14 @@ func (e *shellEval) fields(w *syntax.Word) (out []text, ok bool) {
 			e.refuse(&text{}, w, "braces", "these braces are not expanded")
 			return []text{e.word(w)}, false
 		}
-		words = expand.Braces(braced)
+		words = words[:0]
+		for one, err := range expand.BracesSeq(nil, braced) {
+			if err != nil || len(words) > maxBraces {
+				e.refuse(&text{}, w, "braces", "these braces are not expanded")
+				return []text{e.word(w)}, false
+			}
+			words = append(words, one)
+		}
 	}
 	ok = true
 	for _, one := range words {

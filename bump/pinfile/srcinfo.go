@@ -51,7 +51,6 @@ func srcinfoLine(t *codeTree, section **codeNode, off, end int) error {
 	switch key {
 	case "pkgbase":
 		*section = t.child(t.root, "pkgbase", at)
-		parent = t.root
 		// The name of the base shares the section's name.
 		t.value(*section, srcinfoSite(key, string(value), start))
 		return nil

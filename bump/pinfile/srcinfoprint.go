@@ -113,9 +113,12 @@ func (p *pkgbuildEval) stmt(s *syntax.Stmt) bool {
 	case *syntax.DeclClause:
 		assoc := false
 		for _, a := range c.Args {
+			if a.Naked && a.Value == nil {
+				continue // declare name
+			}
 			if a.Naked {
 				flag := a.Value.Lit()
-				if a.Value != nil && !slices.Contains([]string{"-A", "-a", "-r", "-x", "-g"}, flag) {
+				if !slices.Contains([]string{"-A", "-a", "-r", "-x", "-g"}, flag) {
 					return false
 				}
 				assoc = assoc || flag == "-A"
