@@ -91,8 +91,8 @@ func TestShellBounds(t *testing.T) {
 	for name, src := range map[string]string{
 		"brackets": strings.Repeat("(", 100000),
 		"quotes":   strings.Repeat("\"$(", 50000),
-		"keywords": strings.Repeat("if ", 40000),
-		"minus":    "$((" + strings.Repeat("- ", 60000) + "1))",
+		"keywords": strings.Repeat("if ", 10000),
+		"minus":    "$((" + strings.Repeat("- ", 20000) + "1))",
 		"not":      strings.Repeat("! ", 50000),
 		"long":     strings.Repeat("a", maxShell+1),
 		"doubling": "a=xxxxxxxx\n" + strings.Repeat("a=$a$a\n", 60) + "curl https://h/$a",

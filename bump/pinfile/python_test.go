@@ -67,15 +67,15 @@ func TestStarlarkURLs(t *testing.T) {
 func TestPythonBounds(t *testing.T) {
 	for name, src := range map[string]string{
 		"brackets": strings.Repeat("[", 100000),
-		"sum":      "a = " + strings.Repeat("b + ", 100000) + "b",
-		"dots":     "a" + strings.Repeat(".b", 100000) + " = \"x\"",
-		"indexes":  "a" + strings.Repeat("[\"b\"]", 100000) + " = \"x\"",
+		"sum":      "a = " + strings.Repeat("b + ", 20000) + "b",
+		"dots":     "a" + strings.Repeat(".b", 20000) + " = \"x\"",
+		"indexes":  "a" + strings.Repeat("[\"b\"]", 20000) + " = \"x\"",
 		"blocks":   strings.Repeat("def f():\n ", 10000),
 		"doubling": "a = \"xxxxxxxx\"\n" + strings.Repeat("b = a + a\na = b + b\n", 1000) + "f(\"https://h/\" + a)",
 		"chain":    chain(3000),
 		"format":   "a = " + strings.Repeat("\"{0}{0}\".format(", 90) + "\"x\"" + strings.Repeat(")", 90),
-		"same":     "f(" + strings.Repeat("a=\"1\",", 50000) + ")",
-		"lambda":   "a = " + strings.Repeat("lambda: ", 50000),
+		"same":     "f(" + strings.Repeat("a=\"1\",", 10000) + ")",
+		"lambda":   "a = " + strings.Repeat("lambda: ", 10000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := parseStarlark([]byte(src), Options{})
