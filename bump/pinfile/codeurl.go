@@ -20,6 +20,7 @@ const urlStops = " \t\r\n\"'<>|;`\\"
 type text struct {
 	pieces  []Piece
 	unknown []string
+	based   bool // some of it begins an address
 }
 
 func (x *text) add(s string, start, end int) {
@@ -53,9 +54,11 @@ func (x *text) addUnknown(name string) {
 // to a version that the address is made of.
 func (x *text) addText(other text) {
 	for _, p := range other.pieces {
-		if len(x.pieces) > 0 || !strings.Contains(p.Text, "://") {
+		begins := strings.Contains(p.Text, "://")
+		if x.based || !begins {
 			p.Start, p.End = 0, 0
 		}
+		x.based = x.based || begins
 		x.add(p.Text, p.Start, p.End)
 	}
 	for _, name := range other.unknown {
