@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -24,18 +25,12 @@ func TestGitHubApp(t *testing.T) {
 	appLife(t, s, Config{}, s.URL)
 }
 
-func TestGitHubAppByTheBook(t *testing.T) {
-	s := githubtest.New(t)
-	p := startPrism(t, s.URL)
-	appLife(t, s, Config{HTTP: p}, p.base.String())
-}
-
 func appLife(t *testing.T, s *githubtest.Server, c Config, api string) {
-	repo := s.Repo("acme/flake", map[string]string{"pin.nix": "1"})
+	repo := s.Repo("corp/flake", map[string]string{"pin.nix": "1"})
 	repo.Set(true, false, false)
-	id, key := s.App("bumper", "acme", writes, 0)
+	id, key := s.App("bumper", "corp", writes, 0)
 	c.Auth = app(id, key).Auth
-	h := hubAt(t, c, api, "acme/flake")
+	h := hubAt(t, c, api, "corp/flake")
 	info := must[Info](t)(h.Info(t.Context()))
 	if info.Login != "bumper[bot]" || !info.Push || !info.Signs || len(info.Missing) != 0 || !strings.Contains(info.Email, "+bumper[bot]@") {
 		t.Errorf("Info = %+v", info)
@@ -216,6 +211,20 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func (endless) Close() error               { return nil }
+
+// TestTransportLosesPatience: a forge that does not answer is asked again.
+func TestTransportLosesPatience(t *testing.T) {
+	w := newWorld(t)
+	w.hub.t.patience = 300 * time.Millisecond
+	w.s.Fail(githubtest.Fault{Delay: time.Minute})
+	if _, err := w.hub.Info(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.s.Fail(githubtest.Fault{Delay: time.Minute, Method: "POST"})
+	if _, err := w.hub.AddComment(t.Context(), 1, "x"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a comment: %v", err)
+	}
+}
 
 func TestTransportBoundsAnswers(t *testing.T) {
 	asked := 0

@@ -16,12 +16,13 @@ func TestGitHubLife(t *testing.T) {
 	life(t, s, Config{}, s.URL)
 }
 
-// TestGitHubLifeByTheBook is the same, every request and answer checked against
-// GitHub's own OpenAPI description.
-func TestGitHubLifeByTheBook(t *testing.T) {
+// TestGitHubByTheBook is the same, and the life of an App, every request and
+// answer checked against GitHub's own OpenAPI description.
+func TestGitHubByTheBook(t *testing.T) {
 	s := githubtest.New(t)
 	p := startPrism(t, s.URL)
-	life(t, s, Config{HTTP: p}, p.base.String())
+	t.Run("token", func(t *testing.T) { life(t, s, Config{HTTP: p}, p.base.String()) })
+	t.Run("app", func(t *testing.T) { appLife(t, s, Config{HTTP: p}, p.base.String()) })
 }
 
 func must[T any](t *testing.T) func(v T, err error) T {
@@ -145,7 +146,7 @@ func decorate(t *testing.T, h *hub) {
 	ctx := t.Context()
 	for _, err := range []error{
 		h.AddLabels(ctx, 1, []string{"bot", "rocm", "odd/label ü"}), h.RemoveLabel(ctx, 1, "odd/label ü"), h.RemoveLabel(ctx, 1, "none"),
-		h.Ask(ctx, 1, []string{"anna"}, nil), h.Assign(ctx, 1, []string{"anna"}),
+		h.Ask(ctx, 1, []string{"anna"}, []string{"acme/packagers", "reviewers"}), h.Assign(ctx, 1, []string{"anna"}),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -154,6 +155,9 @@ func decorate(t *testing.T, h *hub) {
 	var auth *AuthError
 	if err := h.Ask(ctx, 1, []string{"stranger"}, []string{"team"}); !errors.As(err, &auth) || !strings.Contains(err.Error(), "stranger, team") {
 		t.Errorf("Ask of a stranger: %v", err)
+	}
+	if err := h.Ask(ctx, 1, nil, []string{"others/team"}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Ask of another organisation's team: %v", err)
 	}
 	if err := h.Assign(ctx, 1, []string{"Anna", "stranger"}); !errors.As(err, &auth) || !strings.Contains(err.Error(), "left out stranger") {
 		t.Errorf("Assign of a stranger: %v", err)
@@ -255,6 +259,13 @@ func lifeOfFork(t *testing.T, s *githubtest.Server, c Config, api string) {
 	made := must[Commit](t)(trees.Commit(ctx, n, must[string](t)(trees.Tree(ctx, n))))
 	if err := trees.Move(ctx, "bump", "", made.ID); err != nil {
 		t.Fatal(err)
+	}
+	// A fork that lacks the objects is brought up to date first.
+	s.Fail(githubtest.Fault{Method: "POST", Path: "eve/flake-1/git/trees", Status: 404})
+	n.Files[0].Text = []byte("4")
+	must[string](t)(trees.Tree(ctx, n))
+	if fork := s.Find("eve/flake-1"); fork.Tip("main") != tip.ID {
+		t.Error("the fork was not brought up to date")
 	}
 	p := must[Pull](t)(up.OpenPull(ctx, NewPull{Title: "t", Base: "main", Head: "bump", HeadRepo: "eve/flake-1"}))
 	if p.HeadRepo != "eve/flake-1" || p.Head != "bump" || p.HeadCommit != made.ID {

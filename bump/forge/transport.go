@@ -44,11 +44,12 @@ const (
 // change something, waits for limits, and tries again what may be tried again:
 // reads, and what a caller has marked with repeatable.
 type transport struct {
-	under   http.RoundTripper
-	base    *url.URL // of the API
-	now     func() time.Time
-	sleep   func(ctx context.Context, d time.Duration) error
-	maxWait time.Duration
+	under    http.RoundTripper
+	base     *url.URL // of the API
+	now      func() time.Time
+	sleep    func(ctx context.Context, d time.Duration) error
+	maxWait  time.Duration
+	patience time.Duration // with one attempt
 
 	hidden  sync.Mutex // guards secrets
 	secrets []secret.Secret
@@ -70,7 +71,7 @@ func newTransport(c Config, base string) (*transport, error) {
 		return nil, fmt.Errorf("the forge's API at %s: only https keeps the token from others (http is for this machine alone)", u.Host)
 	}
 	t := &transport{
-		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait,
+		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait, patience: attemptTime,
 		secrets: []secret.Secret{c.Auth.Token, c.Auth.PrivateKey},
 	}
 	if t.under == nil {
@@ -207,7 +208,7 @@ func backoff(attempt int) time.Duration {
 
 // attempt does the request once and reads its answer.
 func (t *transport) attempt(req *http.Request) (res *http.Response, err error) {
-	ctx, cancel := context.WithTimeout(req.Context(), attemptTime)
+	ctx, cancel := context.WithTimeout(req.Context(), t.patience)
 	defer cancel()
 	r := req.Clone(ctx)
 	if req.GetBody != nil {
