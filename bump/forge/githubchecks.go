@@ -84,7 +84,7 @@ func (h *hub) statuses(ctx context.Context, commit string, into map[string]strin
 }
 
 func (h *hub) runs(ctx context.Context, commit string, into map[string]string) error {
-	o := &github.ListCheckRunsOptions{Filter: github.Ptr("latest"), ListOptions: github.ListOptions{PerPage: perPage}}
+	o := &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: perPage}}
 	for range maxPages {
 		all, res, err := h.client.Checks.ListCheckRunsForRef(ctx, h.owner, h.name, commit, o)
 		// A token without checks=read sees the statuses at least.

@@ -127,7 +127,7 @@ func (h *hub) OpenPull(ctx context.Context, n NewPull) (Pull, error) {
 	from := cmp.Or(n.HeadRepo, h.repo())
 	if owner, name, _ := strings.Cut(from, "/"); !strings.EqualFold(from, h.repo()) {
 		asked.Head = owner + ":" + n.Head
-		asked.MaintainerCanModify = github.Ptr(true)
+		asked.MaintainerCanModify = new(true)
 		if strings.EqualFold(owner, h.owner) { // a fork beside it
 			asked.HeadRepo = &name
 		}

@@ -61,7 +61,7 @@ func (h *hub) Move(ctx context.Context, branch, from, to string) error {
 		if from == "" {
 			_, _, err = h.client.Git.CreateRef(ctx, h.owner, h.name, github.CreateRef{Ref: "refs/heads/" + branch, SHA: to})
 		} else {
-			_, _, err = h.client.Git.UpdateRef(ctx, h.owner, h.name, "heads/"+branch, github.UpdateRef{SHA: to, Force: github.Ptr(true)})
+			_, _, err = h.client.Git.UpdateRef(ctx, h.owner, h.name, "heads/"+branch, github.UpdateRef{SHA: to, Force: new(true)})
 		}
 		if err == nil {
 			return nil

@@ -289,9 +289,9 @@ func (h *hub) makeTree(ctx context.Context, n NewCommit) (string, error) {
 	}
 	var entries []*github.TreeEntry
 	for _, f := range n.Files {
-		e := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: github.Ptr("blob")}
+		e := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: new("blob")}
 		if len(f.Text) > 0 && len(f.Text) <= inlineText && utf8.Valid(f.Text) {
-			e.Content = github.Ptr(string(f.Text))
+			e.Content = new(string(f.Text))
 		} else {
 			blob, err := h.makeBlob(ctx, f.Text)
 			if err != nil {
@@ -313,7 +313,7 @@ func (h *hub) makeTree(ctx context.Context, n NewCommit) (string, error) {
 
 func (h *hub) makeBlob(ctx context.Context, text []byte) (string, error) {
 	blob, _, err := h.client.Git.CreateBlob(ctx, h.owner, h.name, github.Blob{
-		Content: github.Ptr(base64.StdEncoding.EncodeToString(text)), Encoding: github.Ptr("base64"),
+		Content: new(base64.StdEncoding.EncodeToString(text)), Encoding: new("base64"),
 	})
 	if err != nil {
 		return "", err

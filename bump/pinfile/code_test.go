@@ -32,24 +32,6 @@ func codeFormat(tb testing.TB, name string) format {
 	return format{}
 }
 
-// withImplied returns set with what doc has to change along with it: the
-// pkgrel of a PKGBUILD whose pkgver changes. What set says itself wins.
-func withImplied(doc document, set map[string]string) map[string]string {
-	d, ok := doc.(interface {
-		implied(set map[string]string) map[string]string
-	})
-	if !ok {
-		return set
-	}
-	more := d.implied(set)
-	if len(more) == 0 {
-		return set
-	}
-	out := maps.Clone(more)
-	maps.Copy(out, set)
-	return out
-}
-
 // rewriteWhole edits the documents whose values are not edited in place, such
 // as a changelog that gets a new entry; ok is false for all others.
 func rewriteWhole(doc document, set map[string]string) (out []byte, ok bool, err error) {
