@@ -259,8 +259,8 @@ func (r *Repo) Log(branch string) []string {
 	return strings.Split(r.net.line("log", "--format=%s", r.tip(branch)), "\n")
 }
 
-// Push commits files on top of a branch, as login, and returns the commit. A
-// text that begins with "symlink:" makes a symlink.
+// Push commits files on top of a branch, as login, and returns the commit; a new
+// branch begins at main. A text that begins with "symlink:" makes a symlink.
 func (r *Repo) Push(branch, login, message string, files map[string]string) string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -269,6 +269,9 @@ func (r *Repo) Push(branch, login, message string, files map[string]string) stri
 
 func (r *Repo) push(branch string, who *user, message string, files map[string]string) string {
 	parent := r.tip(branch)
+	if parent == "" {
+		parent = r.tip("main")
+	}
 	parents := []string{}
 	if parent != "" {
 		parents = append(parents, parent)
