@@ -14,9 +14,10 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/githubtest"
 )
 
-const message = `{"message":"%","documentation_url":"https://docs.github.com/rest"}`
-
-func says1(text string) string { return strings.Replace(message, "%", text, 1) }
+// said is a refusal of GitHub's, in its shape.
+func said(text string) string {
+	return `{"message":"` + text + `","documentation_url":"https://docs.github.com/rest"}`
+}
 
 // TestGitHubErrors tells what each refusal of GitHub's becomes.
 func TestGitHubErrors(t *testing.T) {
@@ -58,40 +59,40 @@ func TestGitHubErrors(t *testing.T) {
 		is     func(error) bool
 		speaks string
 	}{
-		{"bad token", look, githubtest.Fault{Status: 401, Body: says1("Bad credentials")}, auth(func(a *AuthError) bool { return a.Bad }), "Bad credentials"},
-		{"fine-grained token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: says1("Resource not accessible by personal access token"),
+		{"bad token", look, githubtest.Fault{Status: 401, Body: said("Bad credentials")}, auth(func(a *AuthError) bool { return a.Bad }), "Bad credentials"},
+		{"fine-grained token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Resource not accessible by personal access token"),
 			Header: map[string]string{"X-Accepted-GitHub-Permissions": "pull_requests=write,contents=read; issues=write"}},
 			auth(func(a *AuthError) bool {
 				return slices.Equal(a.Missing, []string{"pull_requests=write", "contents=read"})
 			}), "the token lacks pull_requests=write, contents=read"},
-		{"App lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: says1("Resource not accessible by integration"),
+		{"App lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Resource not accessible by integration"),
 			Header: map[string]string{"X-Accepted-GitHub-Permissions": "pull_requests=write"}}, auth(func(a *AuthError) bool { return len(a.Missing) == 1 }), "permissions:"},
-		{"classic token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: says1("Must have push access"),
+		{"classic token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Must have push access"),
 			Header: map[string]string{"X-Accepted-OAuth-Scopes": "repo, public_repo", "X-OAuth-Scopes": "gist, read:org"}},
 			auth(func(a *AuthError) bool { return slices.Equal(a.Missing, []string{"repo"}) }), "lacks repo"},
-		{"classic token has all", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: says1("no"),
+		{"classic token has all", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("no"),
 			Header: map[string]string{"X-Accepted-OAuth-Scopes": "public_repo", "X-OAuth-Scopes": "repo"}}, auth(func(a *AuthError) bool { return a.Missing == nil }), "not allowed"},
-		{"single sign-on", look, githubtest.Fault{Status: 403, Body: says1("Resource protected by organization SAML enforcement"),
+		{"single sign-on", look, githubtest.Fault{Status: 403, Body: said("Resource protected by organization SAML enforcement"),
 			Header: map[string]string{"X-GitHub-SSO": "required; url=https://github.com/orgs/o/sso?authorization_request=A"}},
 			auth(func(a *AuthError) bool { return true }), "authorise the token for it at https://github.com/orgs/o/sso"},
-		{"archived", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: says1("Repository was archived so is read-only.")}, is(ErrUnsupported), "archived"},
-		{"not there, or hidden", look, githubtest.Fault{Status: 404, Body: says1("Not Found")}, is(ErrNotFound), "private repository"},
-		{"gone", look, githubtest.Fault{Status: 410, Body: says1("Issues are disabled for this repo")}, is(ErrUnsupported), "settings"},
-		{"blocked by law", look, githubtest.Fault{Status: 451, Body: says1("Repository access blocked")}, is(ErrNotFound), "blocked"},
-		{"empty repository", look, githubtest.Fault{Status: 409, Body: says1("Git Repository is empty.")}, is(ErrNotFound), "first commit"},
-		{"head modified", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: says1("Head branch was modified. Review and try the merge again.")}, is(ErrMoved), "modified"},
-		{"merge conflict", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: says1("Merge conflict")}, is(ErrNotMergable), "conflict"},
-		{"not mergeable", merge, githubtest.Fault{Method: "PUT", Status: 405, Body: says1("Pull Request is not mergeable")}, is(ErrNotMergable), "not mergeable"},
+		{"archived", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Repository was archived so is read-only.")}, is(ErrUnsupported), "archived"},
+		{"not there, or hidden", look, githubtest.Fault{Status: 404, Body: said("Not Found")}, is(ErrNotFound), "private repository"},
+		{"gone", look, githubtest.Fault{Status: 410, Body: said("Issues are disabled for this repo")}, is(ErrUnsupported), "settings"},
+		{"blocked by law", look, githubtest.Fault{Status: 451, Body: said("Repository access blocked")}, is(ErrNotFound), "blocked"},
+		{"empty repository", look, githubtest.Fault{Status: 409, Body: said("Git Repository is empty.")}, is(ErrNotFound), "first commit"},
+		{"head modified", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: said("Head branch was modified. Review and try the merge again.")}, is(ErrMoved), "modified"},
+		{"merge conflict", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: said("Merge conflict")}, is(ErrNotMergable), "conflict"},
+		{"not mergeable", merge, githubtest.Fault{Method: "PUT", Status: 405, Body: said("Pull Request is not mergeable")}, is(ErrNotMergable), "not mergeable"},
 		{"validation", edit, githubtest.Fault{Method: "PATCH", Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"body","code":"custom","message":"body is too long"}]}`}, plain, "Validation Failed: body is too long"},
 		{"validation without words", edit, githubtest.Fault{Method: "PATCH", Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"}]}`}, plain, "PullRequest base invalid"},
-		{"rules", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: says1("Repository rule violations found\\n\\nCannot create ref due to creations being restricted.")}, protected, "creations being restricted"},
-		{"protected branch", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 403, Body: says1("You're not authorized to push to this protected branch.")}, protected, "protected"},
-		{"workflow scope", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: says1("refusing to allow a Personal Access Token to create or update workflow `.github/workflows/x.yml` without `workflow` scope")},
+		{"rules", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("Repository rule violations found\\n\\nCannot create ref due to creations being restricted.")}, protected, "creations being restricted"},
+		{"protected branch", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 403, Body: said("You're not authorized to push to this protected branch.")}, protected, "protected"},
+		{"workflow scope", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("refusing to allow a Personal Access Token to create or update workflow `.github/workflows/x.yml` without `workflow` scope")},
 			auth(func(a *AuthError) bool { return slices.Equal(a.Missing, []string{"workflow"}) }), "workflow"},
 		{"forge in trouble", look, githubtest.Fault{Status: 502, Times: 99, Body: "<html>bad gateway</html>", Header: map[string]string{"Content-Type": "text/html"}}, plain, "GitHub is in trouble"},
 		{"connection broken off", look, githubtest.Fault{Times: 99}, plain, "list the comments of me/flake#1"},
 		{"no JSON", look, githubtest.Fault{Status: 200, Body: "<html>"}, plain, "list the comments"},
-		{"strange text", look, githubtest.Fault{Status: 400, Body: says1(`a\u001b[2J\r\nb\u202e` + strings.Repeat("x", 9000))}, func(err error) bool {
+		{"strange text", look, githubtest.Fault{Status: 400, Body: said(`a\u001b[2J\r\nb\u202e` + strings.Repeat("x", 9000))}, func(err error) bool {
 			return len(err.Error()) < 700 && !strings.ContainsAny(err.Error(), "\x1b\n\u202e")
 		}, `a\x1b[2J b`},
 	} {
@@ -124,7 +125,7 @@ func TestGitHubTriesAgain(t *testing.T) {
 		{"broken connection", githubtest.Fault{Times: 2}, 0, 10 * time.Second},
 		{"secondary limit with Retry-After", githubtest.Fault{Status: 403, Header: map[string]string{"Retry-After": "7"}}, 7 * time.Second, 8 * time.Second},
 		{"too many requests until a date", githubtest.Fault{Status: 429, Header: map[string]string{"Retry-After": at.UTC().Format(http.TimeFormat)}}, 19 * time.Minute, 21 * time.Minute},
-		{"secondary limit in words", githubtest.Fault{Status: 403, Times: 2, Body: says1("You have exceeded a secondary rate limit.")}, 2 * time.Minute, 3 * time.Minute},
+		{"secondary limit in words", githubtest.Fault{Status: 403, Times: 2, Body: said("You have exceeded a secondary rate limit.")}, 2 * time.Minute, 3 * time.Minute},
 		{"primary limit", githubtest.Fault{Status: 403, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(at.Unix(), 10)}}, 19 * time.Minute, 21 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestGitHubMove(t *testing.T) {
 		t.Errorf("move back: %v", err)
 	}
 	// Somebody is quicker by the time between look and change.
-	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: says1("Reference already exists")})
+	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("Reference already exists")})
 	if err := w.hub.Move(ctx, "c", "", main); err != nil {
 		t.Errorf("a refusal that is over: %v", err)
 	}

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,16 @@ func TestGitHubLife(t *testing.T) {
 func TestGitHubByTheBook(t *testing.T) {
 	s := githubtest.New(t)
 	p := startPrism(t, s.URL)
+	t.Run("the book is read", func(t *testing.T) {
+		res, err := http.Post(p.base.String()+"/repos/acme/flake/git/refs", "application/json", strings.NewReader(`{"ref":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusUnprocessableEntity || len(s.Requests()) != 0 {
+			t.Errorf("a wrong request: %s, and %d came through", res.Status, len(s.Requests()))
+		}
+	})
 	t.Run("token", func(t *testing.T) { life(t, s, Config{HTTP: p}, p.base.String()) })
 	t.Run("app", func(t *testing.T) { appLife(t, s, Config{HTTP: p}, p.base.String()) })
 }

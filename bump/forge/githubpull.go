@@ -127,7 +127,11 @@ func (h *hub) OpenPull(ctx context.Context, n NewPull) (Pull, error) {
 	from := cmp.Or(n.HeadRepo, h.repo())
 	if owner, name, _ := strings.Cut(from, "/"); !strings.EqualFold(from, h.repo()) {
 		asked.Head = owner + ":" + n.Head
-		asked.MaintainerCanModify = new(true)
+		// Only a person can let maintainers push to their fork; GitHub refuses
+		// the whole request where an organisation's is offered.
+		if who, err := h.me(ctx); err == nil && strings.EqualFold(owner, who.login) {
+			asked.MaintainerCanModify = new(true)
+		}
 		if strings.EqualFold(owner, h.owner) { // a fork beside it
 			asked.HeadRepo = &name
 		}
