@@ -24,22 +24,22 @@ type hub struct {
 	upstream    *hub   // whose fork this is, if Fork made it
 
 	mu    sync.Mutex // guards what follows, all of it answers that stay
-	who   *account
+	who   *hubAccount
 	roots map[string]string       // trees, by commit
 	trees map[string]*github.Tree // by id
-	scope *scopes
+	scope *hubScopes
 }
 
-// account is who acts.
-type account struct {
+// hubAccount is who acts.
+type hubAccount struct {
 	login string
 	id    int64 // 0: unknown
 }
 
-// perPage is the most that GitHub gives at once; maxPages bounds every listing.
+// hubPerPage is the most that GitHub gives at once; hubMaxPages bounds every listing.
 const (
-	perPage  = 100
-	maxPages = 30
+	hubPerPage  = 100
+	hubMaxPages = 30
 )
 
 var (
@@ -128,7 +128,7 @@ func (h *hub) Info(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	scope := scopesOf(res.Header)
+	scope := hubScopesOf(res.Header)
 	h.mu.Lock()
 	h.scope = scope
 	h.mu.Unlock()
@@ -150,7 +150,7 @@ func (h *hub) Info(ctx context.Context) (Info, error) {
 }
 
 // email is the address that GitHub itself gives to commits of who hides theirs.
-func (h *hub) email(who account) string {
+func (h *hub) email(who hubAccount) string {
 	if who.id == 0 || who.login == "" {
 		return ""
 	}
@@ -161,11 +161,11 @@ func (h *hub) email(who account) string {
 	return fmt.Sprintf("%d+%s@users.noreply.%s", who.id, who.login, host)
 }
 
-// actionsLogin is who the token of GitHub Actions acts as.
-const actionsLogin = "github-actions[bot]"
+// hubActionsLogin is who the token of GitHub Actions acts as.
+const hubActionsLogin = "github-actions[bot]"
 
 // me returns who acts, and asks but once.
-func (h *hub) me(ctx context.Context) (account, error) {
+func (h *hub) me(ctx context.Context) (hubAccount, error) {
 	h.mu.Lock()
 	who := h.who
 	h.mu.Unlock()
@@ -174,7 +174,7 @@ func (h *hub) me(ctx context.Context) (account, error) {
 	}
 	found, err := h.findMe(ctx)
 	if err != nil {
-		return account{}, err
+		return hubAccount{}, err
 	}
 	h.mu.Lock()
 	h.who = &found
@@ -182,20 +182,20 @@ func (h *hub) me(ctx context.Context) (account, error) {
 	return found, nil
 }
 
-func (h *hub) findMe(ctx context.Context) (account, error) {
+func (h *hub) findMe(ctx context.Context) (hubAccount, error) {
 	if slug, ok, err := h.auth.slug(ctx, h); err != nil {
-		return account{}, err
+		return hubAccount{}, err
 	} else if ok {
 		return h.bot(ctx, slug+"[bot]"), nil
 	}
 	u, _, err := h.client.Users.Get(ctx, "")
 	if err == nil {
-		return account{u.GetLogin(), u.GetID()}, nil
+		return hubAccount{u.GetLogin(), u.GetID()}, nil
 	}
 	err = h.fail("ask GitHub whose token this is", err)
 	var auth *AuthError
 	if !errors.As(err, &auth) || auth.Bad {
-		return account{}, err
+		return hubAccount{}, err
 	}
 	// A token of an installation belongs to no user. GraphQL knows the bot.
 	var viewer struct {
@@ -205,23 +205,23 @@ func (h *hub) findMe(ctx context.Context) (account, error) {
 		} `json:"viewer"`
 	}
 	if h.query(repeatable(ctx), "query{viewer{login databaseId}}", nil, &viewer) == nil && viewer.Viewer.Login != "" {
-		return account{viewer.Viewer.Login, viewer.Viewer.DatabaseID}, nil
+		return hubAccount{viewer.Viewer.Login, viewer.Viewer.DatabaseID}, nil
 	}
-	return h.bot(ctx, actionsLogin), nil
+	return h.bot(ctx, hubActionsLogin), nil
 }
 
 // bot looks up the number of a bot's account, which its address has in it; 0 if
 // GitHub does not tell.
-func (h *hub) bot(ctx context.Context, login string) account {
+func (h *hub) bot(ctx context.Context, login string) hubAccount {
 	u, _, err := h.client.Users.Get(ctx, url.PathEscape(login))
 	if err != nil {
-		return account{login: login}
+		return hubAccount{login: login}
 	}
-	return account{login, u.GetID()}
+	return hubAccount{login, u.GetID()}
 }
 
-// status returns the HTTP status of err, 0 if GitHub has not answered.
-func status(err error) int {
+// hubStatus returns the HTTP status of err, 0 if GitHub has not answered.
+func hubStatus(err error) int {
 	var answer *github.ErrorResponse
 	if errors.As(err, &answer) && answer.Response != nil {
 		return answer.Response.StatusCode
@@ -229,8 +229,8 @@ func status(err error) int {
 	return 0
 }
 
-// says reports whether GitHub's error speaks of one of words, in any case.
-func says(err error, words ...string) bool {
+// hubSays reports whether GitHub's error speaks of one of words, in any case.
+func hubSays(err error, words ...string) bool {
 	var answer *github.ErrorResponse
 	if !errors.As(err, &answer) {
 		return false
@@ -244,10 +244,10 @@ func says(err error, words ...string) bool {
 	return false
 }
 
-// unsure reports whether err leaves open if a change was made: the connection
+// hubUnsure reports whether err leaves open if a change was made: the connection
 // broke, or the forge failed.
-func unsure(err error) bool {
-	code := status(err)
+func hubUnsure(err error) bool {
+	code := hubStatus(err)
 	var limit *LimitError
 	return err != nil && (code == 0 || code >= http.StatusInternalServerError) && !errors.As(err, &limit)
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
-func app(id int64, key string) Config {
+func hubApp(id int64, key string) Config {
 	return Config{Auth: Auth{AppID: id, PrivateKey: secret.New(key)}}
 }
 
-var writes = map[string]string{"contents": "write", "pull_requests": "write"}
+var hubWrites = map[string]string{"contents": "write", "pull_requests": "write"}
 
 // TestGitHubApp: an App finds its installation, and GitHub signs its commits.
 func TestGitHubApp(t *testing.T) {
 	s := githubtest.New(t)
-	appLife(t, s, Config{}, s.URL)
+	hubAppLife(t, s, Config{}, s.URL)
 }
 
-func appLife(t *testing.T, s *githubtest.Server, c Config, api string) {
+func hubAppLife(t *testing.T, s *githubtest.Server, c Config, api string) {
 	repo := s.Repo("corp/flake", map[string]string{"pin.nix": "1"})
 	repo.Set(true, false, false)
-	id, key := s.App("bumper", "corp", writes, 0)
-	c.Auth = app(id, key).Auth
+	id, key := s.App("bumper", "corp", hubWrites, 0)
+	c.Auth = hubApp(id, key).Auth
 	h := hubAt(t, c, api, "corp/flake")
-	info := must[Info](t)(h.Info(t.Context()))
+	info := hubMust[Info](t)(h.Info(t.Context()))
 	if info.Login != "bumper[bot]" || !info.Push || !info.Signs || len(info.Missing) != 0 || !strings.Contains(info.Email, "+bumper[bot]@") {
 		t.Errorf("Info = %+v", info)
 	}
-	made := commit(t, h, "b", "2")
+	made := hubMake(t, h, "b", "2")
 	if !made.Verified || made.AuthorName != "bumper[bot]" || repo.Tip("b") != made.ID {
 		t.Errorf("Commit = %+v", made)
 	}
-	if tip := must[Commit](t)(h.Tip(t.Context(), "b")); tip.Login != "bumper[bot]" || !tip.Verified {
+	if tip := hubMust[Commit](t)(h.Tip(t.Context(), "b")); tip.Login != "bumper[bot]" || !tip.Verified {
 		t.Errorf("Tip = %+v", tip)
 	}
 	tokens := 0
@@ -60,10 +60,10 @@ func appLife(t *testing.T, s *githubtest.Server, c Config, api string) {
 func TestGitHubAppRenews(t *testing.T) {
 	s := githubtest.New(t)
 	s.Repo("acme/flake", map[string]string{"f": "1"})
-	id, key := s.App("bumper", "acme", writes, time.Second) // below the minute in which it is renewed
-	h := hubAt(t, app(id, key), s.URL, "acme/flake")
+	id, key := s.App("bumper", "acme", hubWrites, time.Second) // below the minute in which it is renewed
+	h := hubAt(t, hubApp(id, key), s.URL, "acme/flake")
 	for range 2 {
-		must[Commit](t)(h.Tip(t.Context(), "main"))
+		hubMust[Commit](t)(h.Tip(t.Context(), "main"))
 	}
 	if n := len(slices.DeleteFunc(s.Requests(), func(r githubtest.Request) bool { return !strings.HasSuffix(r.Path, "/access_tokens") })); n < 2 {
 		t.Errorf("%d tokens were asked for", n)
@@ -75,21 +75,21 @@ func TestGitHubAppErrors(t *testing.T) {
 	s.Repo("acme/flake", map[string]string{"f": "1"})
 	s.Repo("other/flake", map[string]string{"f": "1"})
 	id, key := s.App("bumper", "acme", map[string]string{"contents": "read"}, 0)
-	_, wrong := s.App("another", "acme", writes, 0)
+	_, wrong := s.App("another", "acme", hubWrites, 0)
 	var auth *AuthError
-	_, err := hubAt(t, app(id, wrong), s.URL, "acme/flake").Info(t.Context())
+	_, err := hubAt(t, hubApp(id, wrong), s.URL, "acme/flake").Info(t.Context())
 	if !errors.As(err, &auth) || !auth.Bad || !strings.Contains(err.Error(), "belong together") {
 		t.Errorf("the key of another App: %v", err)
 	}
-	_, err = hubAt(t, app(id, key), s.URL, "other/flake").Info(t.Context())
+	_, err = hubAt(t, hubApp(id, key), s.URL, "other/flake").Info(t.Context())
 	if !errors.As(err, &auth) || !slices.Equal(auth.Missing, []string{"an installation on the repository"}) {
 		t.Errorf("not installed: %v", err)
 	}
-	info := must[Info](t)(hubAt(t, app(id, key), s.URL, "acme/flake").Info(t.Context()))
+	info := hubMust[Info](t)(hubAt(t, hubApp(id, key), s.URL, "acme/flake").Info(t.Context()))
 	if info.Push || !slices.Equal(info.Missing, []string{"contents=write", "pull_requests=write"}) {
 		t.Errorf("Info = %+v", info)
 	}
-	c := app(id, "-----BEGIN nothing\nsecretsecret")
+	c := hubApp(id, "-----BEGIN nothing\nsecretsecret")
 	c.Kind, c.Owner, c.Name = GitHub, "acme", "flake"
 	if _, err := Open(t.Context(), c); err == nil || strings.Contains(err.Error(), "secretsecret") || !strings.Contains(err.Error(), "PEM") {
 		t.Errorf("no key: %v", err)
@@ -98,24 +98,24 @@ func TestGitHubAppErrors(t *testing.T) {
 
 // TestGitHubActions: the token of a workflow belongs to no user.
 func TestGitHubActions(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	h := w.as(t, w.s.ActionsToken())
-	info := must[Info](t)(h.Info(t.Context()))
+	info := hubMust[Info](t)(h.Info(t.Context()))
 	if info.Login != "github-actions[bot]" || !info.Push || !info.Signs || !strings.Contains(info.Email, "+github-actions[bot]@") {
 		t.Errorf("Info = %+v", info)
 	}
-	if made := commit(t, h, "b", "2"); !made.Verified {
+	if made := hubMake(t, h, "b", "2"); !made.Verified {
 		t.Errorf("Commit = %+v", made)
 	}
 	w.s.Fail(githubtest.Fault{Path: "/graphql", Status: 403, Times: 9})
-	if who := must[account](t)(w.as(t, w.s.ActionsToken()).me(t.Context())); who.login != actionsLogin {
+	if who := hubMust[hubAccount](t)(w.as(t, w.s.ActionsToken()).me(t.Context())); who.login != hubActionsLogin {
 		t.Errorf("without GraphQL it is %+v", who)
 	}
 }
 
 // TestGitHubScopes: what a classic token lacks is known before anything is done.
 func TestGitHubScopes(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	for _, c := range []struct {
 		private bool
 		scopes  []string
@@ -129,7 +129,7 @@ func TestGitHubScopes(t *testing.T) {
 	} {
 		w.repo.Set(c.private, false, false)
 		h := w.as(t, w.s.ClassicToken("bot", c.scopes...))
-		if info := must[Info](t)(h.Info(t.Context())); !slices.Equal(info.Missing, c.missing) {
+		if info := hubMust[Info](t)(h.Info(t.Context())); !slices.Equal(info.Missing, c.missing) {
 			t.Errorf("%v: Missing = %v", c.scopes, info.Missing)
 		}
 		tip := w.repo.Tip("main")
@@ -142,9 +142,9 @@ func TestGitHubScopes(t *testing.T) {
 }
 
 func TestGitHubArchived(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	w.repo.Set(false, true, false)
-	if info := must[Info](t)(w.hub.Info(t.Context())); !info.Archived || info.Push {
+	if info := hubMust[Info](t)(w.hub.Info(t.Context())); !info.Archived || info.Push {
 		t.Errorf("Info = %+v", info)
 	}
 	_, err := w.hub.OpenIssue(t.Context(), "t", "", nil)
@@ -190,14 +190,14 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
+type hubRoundTrip func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f hubRoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestTransportHidesTokens: not even an error from below shows one.
 func TestTransportHidesTokens(t *testing.T) {
-	c := token("ghp_0123456789abcdef")
-	c.HTTP = roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := hubToken("ghp_0123456789abcdef")
+	c.HTTP = hubRoundTrip(func(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("proxy says: " + r.Header.Get("Authorization"))
 	})
 	_, err := hubAt(t, c, "http://127.0.0.1:1", "o/n").Comments(t.Context(), 1)
@@ -206,15 +206,15 @@ func TestTransportHidesTokens(t *testing.T) {
 	}
 }
 
-// endless is a body without an end.
-type endless struct{}
+// hubEndless is a body without an end.
+type hubEndless struct{}
 
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-func (endless) Close() error               { return nil }
+func (hubEndless) Read(p []byte) (int, error) { return len(p), nil }
+func (hubEndless) Close() error               { return nil }
 
 // TestTransportLosesPatience: a forge that does not answer is asked again.
 func TestTransportLosesPatience(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	w.hub.t.patience = 300 * time.Millisecond
 	w.s.Fail(githubtest.Fault{Delay: time.Minute})
 	if _, err := w.hub.Info(t.Context()); err != nil {
@@ -228,10 +228,10 @@ func TestTransportLosesPatience(t *testing.T) {
 
 func TestTransportBoundsAnswers(t *testing.T) {
 	asked := 0
-	c := token("ghp_0123456789abcdef")
-	c.HTTP = roundTrip(func(r *http.Request) (*http.Response, error) {
+	c := hubToken("ghp_0123456789abcdef")
+	c.HTTP = hubRoundTrip(func(r *http.Request) (*http.Response, error) {
 		asked++
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: endless{}, Request: r}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: hubEndless{}, Request: r}, nil
 	})
 	_, err := hubAt(t, c, "http://127.0.0.1:1", "o/n").Comments(t.Context(), 1)
 	if err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") || asked != 1 {

@@ -14,8 +14,8 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/githubtest"
 )
 
-// said is a refusal of GitHub's, in its shape.
-func said(text string) string {
+// hubSaid is a refusal of GitHub's, in its shape.
+func hubSaid(text string) string {
 	return `{"message":"` + text + `","documentation_url":"https://docs.github.com/rest"}`
 }
 
@@ -59,45 +59,45 @@ func TestGitHubErrors(t *testing.T) {
 		is     func(error) bool
 		speaks string
 	}{
-		{"bad token", look, githubtest.Fault{Status: 401, Body: said("Bad credentials")}, auth(func(a *AuthError) bool { return a.Bad }), "Bad credentials"},
-		{"fine-grained token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Resource not accessible by personal access token"),
+		{"bad token", look, githubtest.Fault{Status: 401, Body: hubSaid("Bad credentials")}, auth(func(a *AuthError) bool { return a.Bad }), "Bad credentials"},
+		{"fine-grained token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: hubSaid("Resource not accessible by personal access token"),
 			Header: map[string]string{"X-Accepted-GitHub-Permissions": "pull_requests=write,contents=read; issues=write"}},
 			auth(func(a *AuthError) bool {
 				return slices.Equal(a.Missing, []string{"pull_requests=write", "contents=read"})
 			}), "the token lacks pull_requests=write, contents=read"},
-		{"App lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Resource not accessible by integration"),
+		{"App lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: hubSaid("Resource not accessible by integration"),
 			Header: map[string]string{"X-Accepted-GitHub-Permissions": "pull_requests=write"}}, auth(func(a *AuthError) bool { return len(a.Missing) == 1 }), "permissions:"},
-		{"classic token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Must have push access"),
+		{"classic token lacks", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: hubSaid("Must have push access"),
 			Header: map[string]string{"X-Accepted-OAuth-Scopes": "repo, public_repo", "X-OAuth-Scopes": "gist, read:org"}},
 			auth(func(a *AuthError) bool { return slices.Equal(a.Missing, []string{"repo"}) }), "lacks repo"},
-		{"classic token has all", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("no"),
+		{"classic token has all", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: hubSaid("no"),
 			Header: map[string]string{"X-Accepted-OAuth-Scopes": "public_repo", "X-OAuth-Scopes": "repo"}}, auth(func(a *AuthError) bool { return a.Missing == nil }), "not allowed"},
-		{"single sign-on", look, githubtest.Fault{Status: 403, Body: said("Resource protected by organization SAML enforcement"),
+		{"single sign-on", look, githubtest.Fault{Status: 403, Body: hubSaid("Resource protected by organization SAML enforcement"),
 			Header: map[string]string{"X-GitHub-SSO": "required; url=https://github.com/orgs/o/sso?authorization_request=A"}},
 			auth(func(a *AuthError) bool { return true }), "authorise the token for it at https://github.com/orgs/o/sso"},
-		{"archived", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: said("Repository was archived so is read-only.")}, is(ErrUnsupported), "archived"},
-		{"not there, or hidden", look, githubtest.Fault{Status: 404, Body: said("Not Found")}, is(ErrNotFound), "private repository"},
-		{"gone", look, githubtest.Fault{Status: 410, Body: said("Issues are disabled for this repo")}, is(ErrUnsupported), "settings"},
-		{"blocked by law", look, githubtest.Fault{Status: 451, Body: said("Repository access blocked")}, is(ErrNotFound), "blocked"},
-		{"empty repository", look, githubtest.Fault{Status: 409, Body: said("Git Repository is empty.")}, is(ErrNotFound), "first commit"},
-		{"head modified", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: said("Head branch was modified. Review and try the merge again.")}, is(ErrMoved), "modified"},
-		{"merge conflict", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: said("Merge conflict")}, is(ErrNotMergable), "conflict"},
-		{"not mergeable", merge, githubtest.Fault{Method: "PUT", Status: 405, Body: said("Pull Request is not mergeable")}, is(ErrNotMergable), "not mergeable"},
+		{"archived", edit, githubtest.Fault{Method: "PATCH", Status: 403, Body: hubSaid("Repository was archived so is read-only.")}, is(ErrUnsupported), "archived"},
+		{"not there, or hidden", look, githubtest.Fault{Status: 404, Body: hubSaid("Not Found")}, is(ErrNotFound), "private repository"},
+		{"gone", look, githubtest.Fault{Status: 410, Body: hubSaid("Issues are disabled for this repo")}, is(ErrUnsupported), "settings"},
+		{"blocked by law", look, githubtest.Fault{Status: 451, Body: hubSaid("Repository access blocked")}, is(ErrNotFound), "blocked"},
+		{"empty repository", look, githubtest.Fault{Status: 409, Body: hubSaid("Git Repository is empty.")}, is(ErrNotFound), "first commit"},
+		{"head modified", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: hubSaid("Head branch was modified. Review and try the merge again.")}, is(ErrMoved), "modified"},
+		{"merge conflict", merge, githubtest.Fault{Method: "PUT", Status: 409, Body: hubSaid("Merge conflict")}, is(ErrNotMergable), "conflict"},
+		{"not mergeable", merge, githubtest.Fault{Method: "PUT", Status: 405, Body: hubSaid("Pull Request is not mergeable")}, is(ErrNotMergable), "not mergeable"},
 		{"validation", edit, githubtest.Fault{Method: "PATCH", Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"body","code":"custom","message":"body is too long"}]}`}, plain, "Validation Failed: body is too long"},
 		{"validation without words", edit, githubtest.Fault{Method: "PATCH", Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"}]}`}, plain, "PullRequest base invalid"},
-		{"rules", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("Repository rule violations found\\n\\nCannot create ref due to creations being restricted.")}, protected, "creations being restricted"},
-		{"protected branch", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 403, Body: said("You're not authorized to push to this protected branch.")}, protected, "protected"},
-		{"workflow scope", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("refusing to allow a Personal Access Token to create or update workflow `.github/workflows/x.yml` without `workflow` scope")},
+		{"rules", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: hubSaid("Repository rule violations found\\n\\nCannot create ref due to creations being restricted.")}, protected, "creations being restricted"},
+		{"protected branch", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 403, Body: hubSaid("You're not authorized to push to this protected branch.")}, protected, "protected"},
+		{"workflow scope", move, githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: hubSaid("refusing to allow a Personal Access Token to create or update workflow `.github/workflows/x.yml` without `workflow` scope")},
 			auth(func(a *AuthError) bool { return slices.Equal(a.Missing, []string{"workflow"}) }), "workflow"},
 		{"forge in trouble", look, githubtest.Fault{Status: 502, Times: 99, Body: "<html>bad gateway</html>", Header: map[string]string{"Content-Type": "text/html"}}, plain, "GitHub is in trouble"},
 		{"connection broken off", look, githubtest.Fault{Times: 99}, plain, "list the comments of me/flake#1"},
 		{"no JSON", look, githubtest.Fault{Status: 200, Body: "<html>"}, plain, "list the comments"},
-		{"strange text", look, githubtest.Fault{Status: 400, Body: said(`a\u001b[2J\r\nb\u202e` + strings.Repeat("x", 9000))}, func(err error) bool {
+		{"strange text", look, githubtest.Fault{Status: 400, Body: hubSaid(`a\u001b[2J\r\nb\u202e` + strings.Repeat("x", 9000))}, func(err error) bool {
 			return len(err.Error()) < 700 && !strings.ContainsAny(err.Error(), "\x1b\n\u202e")
 		}, `a\x1b[2J b`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := hubNewWorld(t)
 			w.repo.Push("f", "bot", "m", map[string]string{"f": "f"})
 			w.repo.OpenPull("bot", "t", "b", "main", "f")
 			w.s.Fail(c.fault)
@@ -125,12 +125,12 @@ func TestGitHubTriesAgain(t *testing.T) {
 		{"broken connection", githubtest.Fault{Times: 2}, 0, 10 * time.Second},
 		{"secondary limit with Retry-After", githubtest.Fault{Status: 403, Header: map[string]string{"Retry-After": "7"}}, 7 * time.Second, 8 * time.Second},
 		{"too many requests until a date", githubtest.Fault{Status: 429, Header: map[string]string{"Retry-After": at.UTC().Format(http.TimeFormat)}}, 19 * time.Minute, 21 * time.Minute},
-		{"secondary limit in words", githubtest.Fault{Status: 403, Times: 2, Body: said("You have exceeded a secondary rate limit.")}, 2 * time.Minute, 3 * time.Minute},
+		{"secondary limit in words", githubtest.Fault{Status: 403, Times: 2, Body: hubSaid("You have exceeded a secondary rate limit.")}, 2 * time.Minute, 3 * time.Minute},
 		{"primary limit", githubtest.Fault{Status: 403, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(at.Unix(), 10)}}, 19 * time.Minute, 21 * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			conf := token(w.bot)
+			w := hubNewWorld(t)
+			conf := hubToken(w.bot)
 			conf.Now, conf.Sleep, conf.MaxWait = w.k.now, w.k.sleep, time.Hour
 			h := hubAt(t, conf, w.s.URL, "me/flake")
 			w.s.Fail(c.fault)
@@ -147,7 +147,7 @@ func TestGitHubTriesAgain(t *testing.T) {
 // TestGitHubLimitError: what would take longer than MaxWait is an error that
 // says until when.
 func TestGitHubLimitError(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	until := w.k.now().Add(50 * time.Minute)
 	w.s.Fail(githubtest.Fault{Status: 403, Times: 9, Header: map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": strconv.FormatInt(until.Unix(), 10)}})
 	_, err := w.hub.AddComment(t.Context(), 1, "x")
@@ -156,7 +156,7 @@ func TestGitHubLimitError(t *testing.T) {
 		t.Errorf("it is %T: %v", err, err)
 	}
 	// A secondary limit that does not end grows, and ends in an error too.
-	w = newWorld(t)
+	w = hubNewWorld(t)
 	w.s.Fail(githubtest.Fault{Status: 429, Times: 99})
 	_, err = w.hub.Comments(t.Context(), 1)
 	if !errors.As(err, &limit) || !limit.Secondary || !slices.Equal(w.k.slept, []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute}) {
@@ -166,12 +166,12 @@ func TestGitHubLimitError(t *testing.T) {
 
 // TestGitHubLostAnswers: the change was made, but nobody was told.
 func TestGitHubLostAnswers(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	ctx := t.Context()
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/trees", Done: true})
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/commits", Done: true, Status: 502})
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/refs", Done: true})
-	made := commit(t, w.hub, "b", "2")
+	made := hubMake(t, w.hub, "b", "2")
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/pulls", Done: true, Status: 504})
 	if p, err := w.hub.OpenPull(ctx, NewPull{Title: "t", Base: "main", Head: "b"}); err != nil || p.Number != 1 {
 		t.Errorf("OpenPull = %+v, %v", p, err)
@@ -196,8 +196,8 @@ func TestGitHubLostAnswers(t *testing.T) {
 
 // TestGitHubLags: a branch that was made a moment ago is not known everywhere.
 func TestGitHubLags(t *testing.T) {
-	w := newWorld(t)
-	commit(t, w.hub, "b", "2")
+	w := hubNewWorld(t)
+	hubMake(t, w.hub, "b", "2")
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/pulls", Status: 422, Body: `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`})
 	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/pulls", Status: 404})
 	if _, err := w.hub.OpenPull(t.Context(), NewPull{Title: "t", Base: "main", Head: "b"}); err != nil {
@@ -209,10 +209,10 @@ func TestGitHubLags(t *testing.T) {
 }
 
 func TestGitHubMove(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	ctx := t.Context()
 	main := w.repo.Tip("main")
-	made := commit(t, w.hub, "b", "2")
+	made := hubMake(t, w.hub, "b", "2")
 	if err := w.hub.Move(ctx, "b", "", main); !errors.Is(err, ErrMoved) {
 		t.Errorf("make a branch that is there: %v", err)
 	}
@@ -227,7 +227,7 @@ func TestGitHubMove(t *testing.T) {
 		t.Errorf("move back: %v", err)
 	}
 	// Somebody is quicker by the time between look and change.
-	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: said("Reference already exists")})
+	w.s.Fail(githubtest.Fault{Method: "POST", Path: "/git/refs", Status: 422, Body: hubSaid("Reference already exists")})
 	if err := w.hub.Move(ctx, "c", "", main); err != nil {
 		t.Errorf("a refusal that is over: %v", err)
 	}
@@ -243,7 +243,7 @@ func TestGitHubMove(t *testing.T) {
 }
 
 func TestGitHubPages(t *testing.T) {
-	w := newWorld(t)
+	w := hubNewWorld(t)
 	w.repo.Push("f", "bot", "m", map[string]string{"f": "f"})
 	for range 230 {
 		w.repo.OpenPull("bot", "t", "", "main", "f")
@@ -255,7 +255,7 @@ func TestGitHubPages(t *testing.T) {
 	if err != nil || len(all) != 210 || all[0].Number != 230 {
 		t.Errorf("%d pulls, %v", len(all), err)
 	}
-	if all, err := w.hub.Pulls(t.Context(), Query{}); err != nil || len(all) != defaultLimit {
+	if all, err := w.hub.Pulls(t.Context(), Query{}); err != nil || len(all) != hubDefaultLimit {
 		t.Errorf("%d pulls, %v", len(all), err)
 	}
 	if all, err := w.hub.Comments(t.Context(), 1); err != nil || len(all) != 120 {
@@ -265,8 +265,8 @@ func TestGitHubPages(t *testing.T) {
 
 // TestGitHubWritesArePaced: a second lies between changes, as GitHub asks.
 func TestGitHubWritesArePaced(t *testing.T) {
-	w := newWorld(t)
-	commit(t, w.hub, "b", "2") // tree, commit, branch
+	w := hubNewWorld(t)
+	hubMake(t, w.hub, "b", "2") // tree, commit, branch
 	if !slices.Equal(w.k.slept, []time.Duration{time.Second, time.Second}) {
 		t.Errorf("it slept %v", w.k.slept)
 	}
@@ -274,8 +274,8 @@ func TestGitHubWritesArePaced(t *testing.T) {
 
 // TestGitHubConflict: GitHub knows of a conflict only once it is asked.
 func TestGitHubConflict(t *testing.T) {
-	w := newWorld(t)
-	commit(t, w.hub, "b", "2")
+	w := hubNewWorld(t)
+	hubMake(t, w.hub, "b", "2")
 	w.repo.OpenPull("bot", "t", "", "main", "b")
 	w.repo.Push("main", "anna", "m", map[string]string{"pin.nix": "3"})
 	if p, err := w.hub.Pull(t.Context(), 1); err != nil || !p.Conflicts {
@@ -294,12 +294,12 @@ func TestGitHubRedirects(t *testing.T) {
 	}))
 	t.Cleanup(thief.Close)
 	for _, status := range []int{301, 302, 307, 308} {
-		w := newWorld(t)
+		w := hubNewWorld(t)
 		w.s.Fail(githubtest.Fault{Status: status, Header: map[string]string{"Location": thief.URL + "/x"}, Times: 9})
 		if _, err := w.hub.Comments(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "another host") {
 			t.Errorf("%d: %v", status, err)
 		}
-		w = newWorld(t)
+		w = hubNewWorld(t)
 		w.repo.Push("f", "bot", "m", map[string]string{"f": "f"})
 		w.repo.OpenPull("bot", "t", "b", "main", "f")
 		w.s.Fail(githubtest.Fault{Method: "POST", Status: status, Header: map[string]string{"Location": "/repos/me/flake/issues/1/comments"}})

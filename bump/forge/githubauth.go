@@ -53,11 +53,11 @@ type tokenAuth struct {
 }
 
 func (a *tokenAuth) RoundTrip(req *http.Request) (*http.Response, error) {
-	return authorized(a.t, req, a.token.Reveal())
+	return hubAuthorized(a.t, req, a.token.Reveal())
 }
 
-// authorized does a copy of req, as its contract asks, with the token in it.
-func authorized(t *transport, req *http.Request, token string) (*http.Response, error) {
+// hubAuthorized does a copy of req, as its contract asks, with the token in it.
+func hubAuthorized(t *transport, req *http.Request, token string) (*http.Response, error) {
 	if !t.own(req.URL) {
 		return t.RoundTrip(req) // which refuses
 	}
@@ -93,7 +93,7 @@ func (a *appAuth) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return authorized(a.t, req, token)
+	return hubAuthorized(a.t, req, token)
 }
 
 func (a *appAuth) token(ctx context.Context) (string, error) {
@@ -143,7 +143,7 @@ func (a *appAuth) findInstallation(ctx context.Context) error {
 
 // explain says what is wrong with an App that gets no token.
 func (a *appAuth) explain(err error) error {
-	code, detail := status(err), ""
+	code, detail := hubStatus(err), ""
 	var token *ghinstallation.HTTPError
 	if code == 0 && errors.As(err, &token) && token.Response != nil {
 		code = token.Response.StatusCode

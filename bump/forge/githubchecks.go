@@ -16,24 +16,24 @@ import (
 func (h *hub) Checks(ctx context.Context, commit, base string) (Checks, error) {
 	ctx = h.t.call(ctx)
 	if !hubID.MatchString(commit) {
-		return Checks{}, fmt.Errorf("look at the checks of %s: %q is no commit", h.repo(), short(commit))
+		return Checks{}, fmt.Errorf("look at the checks of %s: %q is no commit", h.repo(), hubShort(commit))
 	}
 	states := map[string]string{}
 	if err := h.statuses(ctx, commit, states); err != nil {
-		return Checks{}, h.fail("look at the statuses of "+h.repo()+"@"+short(commit), err)
+		return Checks{}, h.fail("look at the statuses of "+h.repo()+"@"+hubShort(commit), err)
 	}
 	if err := h.runs(ctx, commit, states); err != nil {
-		return Checks{}, h.fail("look at the checks of "+h.repo()+"@"+short(commit), err)
+		return Checks{}, h.fail("look at the checks of "+h.repo()+"@"+hubShort(commit), err)
 	}
 	required, err := h.required(ctx, base)
 	if err != nil {
 		return Checks{}, h.fail("look at what "+h.repo()+" requires of branch "+base, err)
 	}
-	return sum(states, required), nil
+	return hubSum(states, required), nil
 }
 
-// sum makes one answer of the states of checks by name.
-func sum(states map[string]string, required []string) Checks {
+// hubSum makes one answer of the states of checks by name.
+func hubSum(states map[string]string, required []string) Checks {
 	for _, name := range required {
 		if states[name] == "" {
 			states[name] = "pending"
@@ -62,8 +62,8 @@ func sum(states map[string]string, required []string) Checks {
 }
 
 func (h *hub) statuses(ctx context.Context, commit string, into map[string]string) error {
-	o := &github.ListOptions{PerPage: perPage}
-	for range maxPages {
+	o := &github.ListOptions{PerPage: hubPerPage}
+	for range hubMaxPages {
 		all, res, err := h.client.Repositories.GetCombinedStatus(ctx, h.owner, h.name, commit, o)
 		if err != nil {
 			return err
@@ -84,18 +84,18 @@ func (h *hub) statuses(ctx context.Context, commit string, into map[string]strin
 }
 
 func (h *hub) runs(ctx context.Context, commit string, into map[string]string) error {
-	o := &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: perPage}}
-	for range maxPages {
+	o := &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: hubPerPage}}
+	for range hubMaxPages {
 		all, res, err := h.client.Checks.ListCheckRunsForRef(ctx, h.owner, h.name, commit, o)
 		// A token without checks=read sees the statuses at least.
-		if code := status(err); code == http.StatusForbidden || code == http.StatusNotFound {
+		if code := hubStatus(err); code == http.StatusForbidden || code == http.StatusNotFound {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		for _, r := range all.CheckRuns {
-			state := runState(r)
+			state := hubRunState(r)
 			// Runs of one name, of several Apps: the worst counts.
 			if into[r.GetName()] != "failure" && (into[r.GetName()] != "pending" || state == "failure") {
 				into[r.GetName()] = state
@@ -109,7 +109,7 @@ func (h *hub) runs(ctx context.Context, commit string, into map[string]string) e
 	return nil
 }
 
-func runState(r *github.CheckRun) string {
+func hubRunState(r *github.CheckRun) string {
 	if r.GetStatus() != "completed" {
 		return "pending"
 	}
@@ -143,7 +143,7 @@ func (h *hub) required(ctx context.Context, branch string) ([]string, error) {
 			} `json:"required_status_checks"`
 		} `json:"protection"`
 	}
-	if _, err := h.client.Do(req, &found); err != nil && !hidden(err) {
+	if _, err := h.client.Do(req, &found); err != nil && !hubHidden(err) {
 		return nil, err
 	}
 	if found.Protection.Required.Level != "off" {
@@ -151,8 +151,8 @@ func (h *hub) required(ctx context.Context, branch string) ([]string, error) {
 			names[name] = true
 		}
 	}
-	rules, _, err := h.client.Repositories.ListRulesForBranch(ctx, h.owner, h.name, branch, &github.ListOptions{PerPage: perPage})
-	if err != nil && !hidden(err) {
+	rules, _, err := h.client.Repositories.ListRulesForBranch(ctx, h.owner, h.name, branch, &github.ListOptions{PerPage: hubPerPage})
+	if err != nil && !hubHidden(err) {
 		return nil, err
 	}
 	if rules != nil {
@@ -170,7 +170,7 @@ func (h *hub) required(ctx context.Context, branch string) ([]string, error) {
 	return list, nil
 }
 
-func hidden(err error) bool {
-	code := status(err)
+func hubHidden(err error) bool {
+	code := hubStatus(err)
 	return code == http.StatusForbidden || code == http.StatusNotFound
 }

@@ -45,8 +45,8 @@ func (h *hub) fail(doing string, err error) error {
 	return h.refusal(doing, answer)
 }
 
-// unnamed stands for a protected branch until who knows its name puts that in.
-const unnamed = "in question"
+// hubUnnamed stands for a protected branch until who knows its name puts that in.
+const hubUnnamed = "in question"
 
 // refusal reads an answer that is no success.
 func (h *hub) refusal(doing string, answer *github.ErrorResponse) error {
@@ -55,8 +55,8 @@ func (h *hub) refusal(doing string, answer *github.ErrorResponse) error {
 	if err := h.rights(doing, answer, detail); err != nil {
 		return err
 	}
-	if code != http.StatusMethodNotAllowed && protection(detail) {
-		return &ProtectedError{Branch: unnamed, Rule: detail,
+	if code != http.StatusMethodNotAllowed && hubProtection(detail) {
+		return &ProtectedError{Branch: hubUnnamed, Rule: detail,
 			Hint: "let the bot's account bypass the rule, or take the branch out of it"}
 	}
 	switch code {
@@ -105,7 +105,7 @@ func (h *hub) rights(doing string, answer *github.ErrorResponse, detail string) 
 		return nil
 	case strings.Contains(low, "archived"):
 		return fmt.Errorf("%s: %w: the repository is archived: %s", doing, ErrUnsupported, detail)
-	case protection(detail):
+	case hubProtection(detail):
 		return nil
 	}
 	auth := &AuthError{Doing: doing, Detail: detail}
@@ -113,7 +113,7 @@ func (h *hub) rights(doing string, answer *github.ErrorResponse, detail string) 
 		auth.Hint = hint
 		return auth
 	}
-	auth.Missing = lacking(head)
+	auth.Missing = hubLacking(head)
 	if strings.Contains(low, "not permitted to create or approve pull requests") {
 		auth.Hint = "allow it in the repository's settings: Actions, General, Workflow permissions"
 	} else if strings.Contains(low, "resource not accessible by integration") {
@@ -137,16 +137,16 @@ func (h *hub) singleSignOn(value string) string {
 	return hint
 }
 
-// lacking names the rights that an answer's headers ask for and the token has
+// hubLacking names the rights that an answer's headers ask for and the token has
 // not. Permissions of fine-grained tokens and Apps come as alternatives between
 // semicolons; scopes of classic tokens as alternatives between commas.
-func lacking(head http.Header) []string {
+func hubLacking(head http.Header) []string {
 	if accepted := head.Get("X-Accepted-Github-Permissions"); accepted != "" {
 		first, _, _ := strings.Cut(accepted, ";")
-		return words(first)
+		return hubWords(first)
 	}
-	has := scopesOf(head)
-	accepted := words(head.Get("X-Accepted-Oauth-Scopes"))
+	has := hubScopesOf(head)
+	accepted := hubWords(head.Get("X-Accepted-Oauth-Scopes"))
 	if has == nil || len(accepted) == 0 {
 		return nil
 	}
@@ -158,8 +158,8 @@ func lacking(head http.Header) []string {
 	return accepted[:1]
 }
 
-// words splits a header at commas; what is no plain name is left out.
-func words(value string) []string {
+// hubWords splits a header at commas; what is no plain name is left out.
+func hubWords(value string) []string {
 	var all []string
 	for _, word := range strings.Split(value, ",") {
 		word = strings.TrimSpace(word)
@@ -173,8 +173,8 @@ func words(value string) []string {
 	return all
 }
 
-// protection reports whether a refusal comes of a branch's protection.
-func protection(detail string) bool {
+// hubProtection reports whether a refusal comes of a branch's protection.
+func hubProtection(detail string) bool {
 	low := strings.ToLower(detail)
 	for _, sign := range []string{
 		"protected branch", "repository rule violations", "protected ref", "through a pull request",
@@ -195,15 +195,15 @@ func (h *hub) detail(answer *github.ErrorResponse) string {
 	if text == "" {
 		text = answer.Response.Status
 	}
-	if id := requestID(answer.Response.Header); id != "" {
+	if id := hubRequestID(answer.Response.Header); id != "" {
 		text += " [request " + id + "]"
 	}
 	return text
 }
 
-// requestID returns the number that the forge gave the request, "" if there is
+// hubRequestID returns the number that the forge gave the request, "" if there is
 // none that is plain.
-func requestID(head http.Header) string {
+func hubRequestID(head http.Header) string {
 	id := head.Get("X-Github-Request-Id")
 	if id == "" {
 		id = head.Get("X-Request-Id")
@@ -216,19 +216,19 @@ func requestID(head http.Header) string {
 	return id
 }
 
-// scopes are those of a classic token; nil where the token has no such thing.
-type scopes struct{ list []string }
+// hubScopes are those of a classic token; nil where the token has no such thing.
+type hubScopes struct{ list []string }
 
-func scopesOf(head http.Header) *scopes {
+func hubScopesOf(head http.Header) *hubScopes {
 	values := head.Values("X-Oauth-Scopes")
 	if len(values) == 0 {
 		return nil
 	}
-	return &scopes{words(strings.Join(values, ","))}
+	return &hubScopes{hubWords(strings.Join(values, ","))}
 }
 
 // has knows that repo includes public_repo and repo:status.
-func (s *scopes) has(scope string) bool {
+func (s *hubScopes) has(scope string) bool {
 	for _, have := range s.list {
 		if have == scope || have == "repo" && (scope == "public_repo" || strings.HasPrefix(scope, "repo:")) {
 			return true
@@ -238,7 +238,7 @@ func (s *scopes) has(scope string) bool {
 }
 
 // missing lists what a bump of the repository needs and s lacks.
-func (s *scopes) missing(private bool) []string {
+func (s *hubScopes) missing(private bool) []string {
 	need := "public_repo"
 	if private {
 		need = "repo"

@@ -62,7 +62,7 @@ func (h *hub) ready(ctx context.Context, doing string) error {
 				return nil
 			}
 		}
-		if code := status(err); code != http.StatusNotFound && code != http.StatusConflict {
+		if code := hubStatus(err); code != http.StatusNotFound && code != http.StatusConflict {
 			return h.fail(doing, err)
 		}
 		if err := h.t.wait(ctx, budgetOf(ctx, h.t.maxWait), min(time.Duration(try)*2*time.Second, 15*time.Second), nil); err != nil {

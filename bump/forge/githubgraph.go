@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// graphError is a refusal of GitHub's GraphQL API, which has the status 200.
-type graphError struct {
+// hubGraphError is a refusal of GitHub's GraphQL API, which has the status 200.
+type hubGraphError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-func (e *graphError) Error() string { return e.Message }
+func (e *hubGraphError) Error() string { return e.Message }
 
 // query does one GraphQL operation: what the REST API lacks. Values go into
 // variables, never into the text.
@@ -28,15 +28,15 @@ func (h *hub) query(ctx context.Context, text string, variables map[string]any, 
 		return err
 	}
 	var answer struct {
-		Data   json.RawMessage `json:"data"`
-		Errors []*graphError   `json:"errors"`
+		Data   json.RawMessage  `json:"data"`
+		Errors []*hubGraphError `json:"errors"`
 	}
 	if _, err := h.client.Do(req, &answer); err != nil {
 		return err
 	}
 	if len(answer.Errors) > 0 && answer.Errors[0] != nil {
 		first := answer.Errors[0]
-		return &graphError{first.Type, h.t.detail(first.Message)}
+		return &hubGraphError{first.Type, h.t.detail(first.Message)}
 	}
 	if into == nil {
 		return nil
@@ -49,7 +49,7 @@ func (h *hub) query(ctx context.Context, text string, variables map[string]any, 
 
 // graphFail makes an error of this package's of what a GraphQL operation said.
 func (h *hub) graphFail(doing string, err error) error {
-	graph, ok := err.(*graphError)
+	graph, ok := err.(*hubGraphError)
 	if !ok {
 		return h.fail(doing, err)
 	}
@@ -83,7 +83,7 @@ func (h *hub) setDraft(ctx context.Context, number int64, node string, draft boo
 func (h *hub) AutoMerge(ctx context.Context, number int64, headCommit string, on bool, method string) error {
 	ctx = h.t.call(ctx)
 	doing := fmt.Sprintf("set the merging of %s#%d when its checks have passed", h.repo(), number)
-	if _, err := mergeMethod(method); err != nil {
+	if _, err := hubMergeMethod(method); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	p, _, err := h.client.PullRequests.Get(ctx, h.owner, h.name, int(number))
@@ -94,26 +94,26 @@ func (h *hub) AutoMerge(ctx context.Context, number int64, headCommit string, on
 		return nil
 	}
 	if at := p.GetHead().GetSHA(); on && headCommit != "" && at != headCommit {
-		return fmt.Errorf("%s: %w: it is at %s", doing, ErrMoved, short(at))
+		return fmt.Errorf("%s: %w: it is at %s", doing, ErrMoved, hubShort(at))
 	}
 	variables := map[string]any{"id": p.GetNodeID()}
 	text := "mutation($id:ID!){disablePullRequestAutoMerge(input:{pullRequestId:$id}){pullRequest{number}}}"
 	if on {
 		text = "mutation($id:ID!,$method:PullRequestMergeMethod,$head:GitObjectID){enablePullRequestAutoMerge(" +
 			"input:{pullRequestId:$id,mergeMethod:$method,expectedHeadOid:$head}){pullRequest{number}}}"
-		m, _ := mergeMethod(method)
+		m, _ := hubMergeMethod(method)
 		variables["method"] = strings.ToUpper(m)
 		variables["head"] = p.GetHead().GetSHA()
 	}
 	if err := h.query(repeatable(ctx), text, variables, nil); err != nil {
-		return h.graphFail(doing, explainAutoMerge(err))
+		return h.graphFail(doing, hubExplainAutoMerge(err))
 	}
 	return nil
 }
 
-// explainAutoMerge adds what to do to GitHub's two usual refusals.
-func explainAutoMerge(err error) error {
-	graph, ok := err.(*graphError)
+// hubExplainAutoMerge adds what to do to GitHub's two usual refusals.
+func hubExplainAutoMerge(err error) error {
+	graph, ok := err.(*hubGraphError)
 	if !ok {
 		return err
 	}
@@ -127,11 +127,11 @@ func explainAutoMerge(err error) error {
 	default:
 		return err
 	}
-	return &graphError{graph.Type, graph.Message + " (" + hint + ")"}
+	return &hubGraphError{graph.Type, graph.Message + " (" + hint + ")"}
 }
 
-// mergeMethod checks the name of a way to merge; "" is merge.
-func mergeMethod(method string) (string, error) {
+// hubMergeMethod checks the name of a way to merge; "" is merge.
+func hubMergeMethod(method string) (string, error) {
 	switch method {
 	case "":
 		return "merge", nil
@@ -141,4 +141,4 @@ func mergeMethod(method string) (string, error) {
 	return "", fmt.Errorf("%w: there is no merge method %q (merge, squash or rebase)", ErrUnsupported, method)
 }
 
-func short(id string) string { return id[:min(len(id), 12)] }
+func hubShort(id string) string { return id[:min(len(id), 12)] }

@@ -36,7 +36,7 @@ func (h *hub) AddLabels(ctx context.Context, number int64, labels []string) erro
 func (h *hub) RemoveLabel(ctx context.Context, number int64, label string) error {
 	ctx = repeatable(h.t.call(ctx))
 	_, err := h.client.Issues.RemoveLabelForIssue(ctx, h.owner, h.name, int(number), url.PathEscape(label))
-	if err != nil && !(status(err) == http.StatusNotFound && says(err, "label does not exist")) {
+	if err != nil && !(hubStatus(err) == http.StatusNotFound && hubSays(err, "label does not exist")) {
 		return h.fail(h.doing("take a label off", number), err)
 	}
 	return nil
@@ -65,7 +65,7 @@ func (h *hub) Ask(ctx context.Context, number int64, users, teams []string) erro
 	switch {
 	case err == nil:
 		return nil
-	case status(err) == http.StatusUnprocessableEntity:
+	case hubStatus(err) == http.StatusUnprocessableEntity:
 		return &AuthError{Doing: doing, Detail: h.detailOf(err),
 			Hint: fmt.Sprintf("who is asked must be able to read %s, and cannot be the request's author; asked were %s",
 				h.repo(), strings.Join(append(append([]string{}, users...), teams...), ", "))}
@@ -103,18 +103,18 @@ func (h *hub) Assign(ctx context.Context, number int64, users []string) error {
 }
 
 // Comments lists the comments of a pull request or issue, the oldest first, of
-// at most maxPages pages.
+// at most hubMaxPages pages.
 func (h *hub) Comments(ctx context.Context, number int64) ([]Comment, error) {
 	ctx = h.t.call(ctx)
-	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: perPage}}
+	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: hubPerPage}}
 	var found []Comment
-	for range maxPages {
+	for range hubMaxPages {
 		page, res, err := h.client.Issues.ListComments(ctx, h.owner, h.name, int(number), o)
 		if err != nil {
 			return nil, h.fail(h.doing("list the comments of", number), err)
 		}
 		for _, c := range page {
-			found = append(found, commentOf(c))
+			found = append(found, hubCommentOf(c))
 		}
 		if res.NextPage == 0 {
 			break
@@ -124,7 +124,7 @@ func (h *hub) Comments(ctx context.Context, number int64) ([]Comment, error) {
 	return found, nil
 }
 
-func commentOf(c *github.IssueComment) Comment {
+func hubCommentOf(c *github.IssueComment) Comment {
 	return Comment{ID: c.GetID(), Author: c.GetUser().GetLogin(), Body: c.GetBody(), Created: c.GetCreatedAt().Time}
 }
 
@@ -135,7 +135,7 @@ func (h *hub) AddComment(ctx context.Context, number int64, body string) (Commen
 	if err != nil {
 		return Comment{}, h.fail(h.doing("comment on", number), err)
 	}
-	return commentOf(c), nil
+	return hubCommentOf(c), nil
 }
 
 // EditComment sets the text of a comment.
@@ -155,11 +155,11 @@ func (h *hub) Issues(ctx context.Context, title string) ([]Issue, error) {
 		return nil, err
 	}
 	o := &github.IssueListByRepoOptions{State: "open", Creator: who.login, Sort: "created", Direction: "asc"}
-	o.ListOptions.PerPage = perPage
+	o.ListOptions.PerPage = hubPerPage
 	var found []Issue
-	for range maxPages {
+	for range hubMaxPages {
 		page, res, err := h.client.Issues.ListByRepo(ctx, h.owner, h.name, o)
-		if status(err) == http.StatusUnprocessableEntity {
+		if hubStatus(err) == http.StatusUnprocessableEntity {
 			return found, nil // an account that has never opened anything
 		}
 		if err != nil {
@@ -167,7 +167,7 @@ func (h *hub) Issues(ctx context.Context, title string) ([]Issue, error) {
 		}
 		for _, i := range page {
 			if !i.IsPullRequest() && i.GetTitle() == title && i.GetUser().GetLogin() == who.login {
-				found = append(found, issueOf(i))
+				found = append(found, hubIssueOf(i))
 			}
 		}
 		if res.NextPage == 0 {
@@ -178,7 +178,7 @@ func (h *hub) Issues(ctx context.Context, title string) ([]Issue, error) {
 	return found, nil
 }
 
-func issueOf(i *github.Issue) Issue {
+func hubIssueOf(i *github.Issue) Issue {
 	issue := Issue{
 		Number: int64(i.GetNumber()), Page: i.GetHTMLURL(), Title: i.GetTitle(), Body: i.GetBody(),
 		Open: i.GetState() == "open", Author: i.GetUser().GetLogin(), Updated: i.GetUpdatedAt().Time,
@@ -195,7 +195,7 @@ func (h *hub) OpenIssue(ctx context.Context, title, body string, labels []string
 	if err != nil {
 		return Issue{}, h.fail("open an issue on "+h.repo(), err)
 	}
-	return issueOf(i), nil
+	return hubIssueOf(i), nil
 }
 
 // EditIssue sets what is not nil.

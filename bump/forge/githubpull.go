@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-github/v92/github"
 )
 
-const defaultLimit = 200
+const hubDefaultLimit = 200
 
-// Pulls lists pull requests, the newest first, of at most maxPages pages.
+// Pulls lists pull requests, the newest first, of at most hubMaxPages pages.
 func (h *hub) Pulls(ctx context.Context, q Query) ([]Pull, error) {
 	ctx = h.t.call(ctx)
 	o := &github.PullRequestListOptions{State: "all", Base: q.Base, Sort: "created", Direction: "desc"}
@@ -28,16 +28,16 @@ func (h *hub) Pulls(ctx context.Context, q Query) ([]Pull, error) {
 	if owner, _, ok := strings.Cut(q.HeadRepo, "/"); ok && q.Head != "" {
 		o.Head = owner + ":" + q.Head
 	}
-	o.PerPage = perPage
-	limit := cmp.Or(q.Limit, defaultLimit)
+	o.PerPage = hubPerPage
+	limit := cmp.Or(q.Limit, hubDefaultLimit)
 	var found []Pull
-	for range maxPages {
+	for range hubMaxPages {
 		page, res, err := h.client.PullRequests.List(ctx, h.owner, h.name, o)
 		if err != nil {
 			return nil, h.fail("list the pull requests of "+h.repo(), err)
 		}
 		for _, p := range page {
-			if pull := pullOf(p); q.selects(pull) && len(found) < limit {
+			if pull := hubPullOf(p); q.selects(pull) && len(found) < limit {
 				found = append(found, pull)
 			}
 		}
@@ -74,8 +74,8 @@ func (h *hub) Pull(ctx context.Context, number int64) (Pull, error) {
 	if err != nil {
 		return Pull{}, h.fail(doing, err)
 	}
-	pull := pullOf(p)
-	reviews, _, err := h.client.PullRequests.ListReviews(ctx, h.owner, h.name, int(number), &github.ListOptions{PerPage: perPage})
+	pull := hubPullOf(p)
+	reviews, _, err := h.client.PullRequests.ListReviews(ctx, h.owner, h.name, int(number), &github.ListOptions{PerPage: hubPerPage})
 	if err != nil {
 		return Pull{}, h.fail(doing, err)
 	}
@@ -87,7 +87,7 @@ func (h *hub) Pull(ctx context.Context, number int64) (Pull, error) {
 	return pull, nil
 }
 
-func pullOf(p *github.PullRequest) Pull {
+func hubPullOf(p *github.PullRequest) Pull {
 	pull := Pull{
 		Number: int64(p.GetNumber()), Page: p.GetHTMLURL(), Title: p.GetTitle(), Body: p.GetBody(),
 		State: Opened, Draft: p.GetDraft(), Base: p.GetBase().GetRef(), Head: p.GetHead().GetRef(),
@@ -140,17 +140,17 @@ func (h *hub) OpenPull(ctx context.Context, n NewPull) (Pull, error) {
 		p, _, err := h.client.PullRequests.Create(ctx, h.owner, h.name, asked)
 		switch {
 		case err == nil:
-			return pullOf(p), nil
-		case says(err, "already exists"):
+			return hubPullOf(p), nil
+		case hubSays(err, "already exists"):
 			return h.existing(ctx, doing, n, from)
-		case unsure(err) && ctx.Err() == nil:
+		case hubUnsure(err) && ctx.Err() == nil:
 			if p, found := h.existing(ctx, doing, n, from); errors.Is(found, ErrExists) {
 				return p, nil
 			}
 			return Pull{}, h.fail(doing, err)
-		case says(err, "draft pull requests are not supported"):
+		case hubSays(err, "draft pull requests are not supported"):
 			return Pull{}, fmt.Errorf("%s: %w: its plan has no drafts (turn draft off)", doing, ErrUnsupported)
-		case !lags(err) || try >= maxAttempts:
+		case !hubLags(err) || try >= maxAttempts:
 			return Pull{}, h.fail(doing, err)
 		}
 		if late := h.t.wait(ctx, budgetOf(ctx, h.t.maxWait), backoff(try), err); late != nil {
@@ -159,19 +159,19 @@ func (h *hub) OpenPull(ctx context.Context, n NewPull) (Pull, error) {
 	}
 }
 
-// lags reports whether err may be a branch that one of GitHub's servers has not
+// hubLags reports whether err may be a branch that one of GitHub's servers has not
 // heard of yet.
-func lags(err error) bool {
-	if status(err) == http.StatusNotFound {
+func hubLags(err error) bool {
+	if hubStatus(err) == http.StatusNotFound {
 		return true
 	}
 	var answer *github.ErrorResponse
-	if status(err) != http.StatusUnprocessableEntity || !errors.As(err, &answer) {
+	if hubStatus(err) != http.StatusUnprocessableEntity || !errors.As(err, &answer) {
 		return false
 	}
 	return slices.ContainsFunc(answer.Errors, func(e github.Error) bool {
 		return (e.Field == "head" || e.Field == "head_sha" || e.Field == "base") && (e.Code == "invalid" || e.Code == "missing")
-	}) || says(err, "object does not exist", "no commits between")
+	}) || hubSays(err, "object does not exist", "no commits between")
 }
 
 // existing returns the open pull request of n's head and base, and ErrExists.
@@ -210,12 +210,12 @@ func (h *hub) EditPull(ctx context.Context, number int64, e PullEdit) (Pull, err
 		p, _, err = h.client.PullRequests.Edit(ctx, h.owner, h.name, int(number), change)
 	}
 	if err != nil {
-		if says(err, "state cannot be changed") || says(err, "force-pushed or recreated") {
+		if hubSays(err, "state cannot be changed") || hubSays(err, "force-pushed or recreated") {
 			return Pull{}, fmt.Errorf("%s: %w: %s", doing, ErrUnsupported, h.fail("reopen", err))
 		}
 		return Pull{}, h.fail(doing, err)
 	}
-	pull := pullOf(p)
+	pull := hubPullOf(p)
 	if e.Draft != nil && *e.Draft != pull.Draft {
 		if err := h.setDraft(ctx, number, p.GetNodeID(), *e.Draft); err != nil {
 			return pull, err
@@ -228,7 +228,7 @@ func (h *hub) EditPull(ctx context.Context, number int64, e PullEdit) (Pull, err
 // Diff returns the unified diff of a pull request, cut at limit bytes.
 func (h *hub) Diff(ctx context.Context, number int64, limit int) (string, error) {
 	diff, _, err := h.client.PullRequests.GetRaw(h.t.call(ctx), h.owner, h.name, int(number), github.RawOptions{Type: github.Diff})
-	if status(err) == http.StatusNotAcceptable {
+	if hubStatus(err) == http.StatusNotAcceptable {
 		return "", fmt.Errorf("read the diff of %s#%d: %w: it is too large for GitHub to show", h.repo(), number, ErrUnsupported)
 	}
 	if err != nil {
@@ -242,7 +242,7 @@ func (h *hub) Diff(ctx context.Context, number int64, limit int) (string, error)
 func (h *hub) Merge(ctx context.Context, number int64, headCommit, method string) error {
 	ctx = h.t.call(ctx)
 	doing := fmt.Sprintf("merge %s#%d", h.repo(), number)
-	how, err := mergeMethod(method)
+	how, err := hubMergeMethod(method)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
@@ -253,7 +253,7 @@ func (h *hub) Merge(ctx context.Context, number int64, headCommit, method string
 	if err == nil {
 		return fmt.Errorf("%s: %w: %s", doing, ErrNotMergable, h.t.detail(done.GetMessage()))
 	}
-	if unsure(err) || status(err) == http.StatusMethodNotAllowed {
+	if hubUnsure(err) || hubStatus(err) == http.StatusMethodNotAllowed {
 		p, _, lookErr := h.client.PullRequests.Get(ctx, h.owner, h.name, int(number))
 		if lookErr == nil && p.MergedAt != nil && p.GetHead().GetSHA() == headCommit {
 			return nil

@@ -30,9 +30,9 @@ func (h *hub) Commit(ctx context.Context, n NewCommit, tree string) (Commit, err
 	if err != nil {
 		return Commit{}, h.fail(doing, err)
 	}
-	commit := commitOf(c, c.Parents)
+	commit := hubCommitOf(c, c.Parents)
 	if commit.Tree != tree {
-		return Commit{}, fmt.Errorf("%s: GitHub has made one of another tree, %s instead of %s", doing, short(commit.Tree), short(tree))
+		return Commit{}, fmt.Errorf("%s: GitHub has made one of another tree, %s instead of %s", doing, hubShort(commit.Tree), hubShort(tree))
 	}
 	h.keepRoot(commit.ID, commit.Tree)
 	return commit, nil
@@ -56,7 +56,7 @@ func (h *hub) Move(ctx context.Context, branch, from, to string) error {
 		case at == to:
 			return nil
 		case at != from:
-			return fmt.Errorf("%s: %w: it is at %s instead of %s", doing, ErrMoved, orNone(at), orNone(from))
+			return fmt.Errorf("%s: %w: it is at %s instead of %s", doing, ErrMoved, hubOrNone(at), hubOrNone(from))
 		}
 		if from == "" {
 			_, _, err = h.client.Git.CreateRef(ctx, h.owner, h.name, github.CreateRef{Ref: "refs/heads/" + branch, SHA: to})
@@ -68,7 +68,7 @@ func (h *hub) Move(ctx context.Context, branch, from, to string) error {
 		}
 		// The next turn sees what has become of it: a lost answer, somebody
 		// else's branch, a commit that is not known everywhere yet.
-		again := unsure(err) || says(err, "reference already exists", "reference does not exist", "object does not exist", "not a fast forward")
+		again := hubUnsure(err) || hubSays(err, "reference already exists", "reference does not exist", "object does not exist", "not a fast forward")
 		if !again || try >= maxAttempts {
 			return h.failRef(doing, branch, err)
 		}
@@ -91,13 +91,13 @@ func (h *hub) Remove(ctx context.Context, branch, from string) error {
 		case at == "":
 			return nil
 		case at != from:
-			return fmt.Errorf("%s: %w: it is at %s instead of %s", doing, ErrMoved, short(at), orNone(from))
+			return fmt.Errorf("%s: %w: it is at %s instead of %s", doing, ErrMoved, hubShort(at), hubOrNone(from))
 		}
 		_, err = h.client.Git.DeleteRef(ctx, h.owner, h.name, "heads/"+branch)
 		if err == nil {
 			return nil
 		}
-		if !unsure(err) && !says(err, "reference does not exist") || try >= maxAttempts ||
+		if !hubUnsure(err) && !hubSays(err, "reference does not exist") || try >= maxAttempts ||
 			h.t.wait(ctx, budgetOf(ctx, h.t.maxWait), backoff(try), nil) != nil {
 			return h.failRef(doing, branch, err)
 		}
@@ -107,7 +107,7 @@ func (h *hub) Remove(ctx context.Context, branch, from string) error {
 // failRef is fail for a change of a branch, whose name its protection's error
 // then has.
 func (h *hub) failRef(doing, branch string, err error) error {
-	if status(err) == http.StatusUnprocessableEntity && says(err, "not a fast forward") {
+	if hubStatus(err) == http.StatusUnprocessableEntity && hubSays(err, "not a fast forward") {
 		return fmt.Errorf("%s: %w: %s", doing, ErrMoved, h.detailOf(err))
 	}
 	err = h.fail(doing, err)
@@ -127,9 +127,9 @@ func (h *hub) detailOf(err error) string {
 	return h.t.detail(err.Error())
 }
 
-func orNone(id string) string {
+func hubOrNone(id string) string {
 	if id == "" {
 		return "no commit"
 	}
-	return short(id)
+	return hubShort(id)
 }

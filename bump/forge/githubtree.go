@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// inlineText bounds the text that goes into the request for a tree, in
+	// hubInlineText bounds the text that goes into the request for a tree, in
 	// bytes; what is larger becomes a blob first.
-	inlineText = 256 << 10
-	// keptTrees bounds the listings that are kept; several files of one commit
+	hubInlineText = 256 << 10
+	// hubKeptTrees bounds the listings that are kept; several files of one commit
 	// share most of theirs.
-	keptTrees   = 64
-	workflows   = ".github/workflows/"
-	modeTree    = "040000"
-	modeRegular = "100644"
-	modeProgram = "100755"
+	hubKeptTrees   = 64
+	hubWorkflows   = ".github/workflows/"
+	hubModeTree    = "040000"
+	hubModeRegular = "100644"
+	hubModeProgram = "100755"
 )
 
-func (h *hub) at(commit string) string { return h.repo() + "@" + short(commit) }
+func (h *hub) at(commit string) string { return h.repo() + "@" + hubShort(commit) }
 
 // Tip returns the commit that a branch is at.
 func (h *hub) Tip(ctx context.Context, branch string) (Commit, error) {
@@ -45,17 +45,17 @@ func (h *hub) Tip(ctx context.Context, branch string) (Commit, error) {
 	if err != nil {
 		return Commit{}, h.fail(doing, err)
 	}
-	commit := commitOf(c.GetCommit(), c.Parents)
+	commit := hubCommitOf(c.GetCommit(), c.Parents)
 	commit.ID = c.GetSHA()
 	commit.Login = c.GetAuthor().GetLogin()
 	if commit.ID != id {
-		return Commit{}, fmt.Errorf("%s: %w: it was at %s", doing, ErrMoved, short(id))
+		return Commit{}, fmt.Errorf("%s: %w: it was at %s", doing, ErrMoved, hubShort(id))
 	}
 	h.keepRoot(commit.ID, commit.Tree)
 	return commit, nil
 }
 
-func commitOf(c *github.Commit, parents []*github.Commit) Commit {
+func hubCommitOf(c *github.Commit, parents []*github.Commit) Commit {
 	commit := Commit{
 		ID: c.GetSHA(), Tree: c.GetTree().GetSHA(), Message: c.GetMessage(),
 		AuthorName: c.GetAuthor().GetName(), AuthorEmail: c.GetAuthor().GetEmail(),
@@ -75,7 +75,7 @@ func (h *hub) ref(ctx context.Context, branch string) (string, error) {
 	}
 	ref, _, err := h.client.Git.GetRef(ctx, h.owner, h.name, "heads/"+branch)
 	switch {
-	case status(err) == http.StatusNotFound, status(err) == http.StatusConflict && says(err, "empty"):
+	case hubStatus(err) == http.StatusNotFound, hubStatus(err) == http.StatusConflict && hubSays(err, "empty"):
 		return "", nil
 	case err != nil:
 		return "", err
@@ -107,7 +107,7 @@ func (h *hub) root(ctx context.Context, commit string) (string, error) {
 func (h *hub) keepRoot(commit, tree string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.roots) >= keptTrees {
+	if len(h.roots) >= hubKeptTrees {
 		clear(h.roots)
 	}
 	h.roots[commit] = tree
@@ -129,7 +129,7 @@ func (h *hub) tree(ctx context.Context, id string) (*github.Tree, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.trees) >= keptTrees {
+	if len(h.trees) >= hubKeptTrees {
 		clear(h.trees)
 	}
 	h.trees[id] = tree
@@ -141,7 +141,7 @@ func (h *hub) tree(ctx context.Context, id string) (*github.Tree, error) {
 func (h *hub) File(ctx context.Context, commit, name string, limit int64) (File, error) {
 	ctx = h.t.call(ctx)
 	doing := fmt.Sprintf("read %s of %s", name, h.at(commit))
-	if !treePath(name) {
+	if !hubTreePath(name) {
 		return File{}, fmt.Errorf("%s: %q is no path of a file in a repository", doing, name)
 	}
 	id, err := h.root(ctx, commit)
@@ -169,8 +169,8 @@ func (h *hub) File(ctx context.Context, commit, name string, limit int64) (File,
 	return File{}, fmt.Errorf("%s: %w", doing, ErrNotFound)
 }
 
-// treePath reports whether name may be a file's path in a tree of git's.
-func treePath(name string) bool {
+// hubTreePath reports whether name may be a file's path in a tree of git's.
+func hubTreePath(name string) bool {
 	if name == "" || path.Clean(name) != name || path.IsAbs(name) || name == "." || strings.ContainsRune(name, 0) {
 		return false
 	}
@@ -200,9 +200,9 @@ func (h *hub) entry(ctx context.Context, tree, name string) (*github.TreeEntry, 
 
 func (h *hub) blob(ctx context.Context, doing, name string, e *github.TreeEntry, limit int64) (File, error) {
 	f := File{Path: name, Mode: e.GetMode()}
-	if f.Mode != modeRegular && f.Mode != modeProgram {
+	if f.Mode != hubModeRegular && f.Mode != hubModeProgram {
 		if e.GetType() == "tree" {
-			f.Mode = modeTree
+			f.Mode = hubModeTree
 		}
 		return f, nil
 	}
@@ -226,15 +226,15 @@ func (h *hub) blob(ctx context.Context, doing, name string, e *github.TreeEntry,
 	if int64(len(text)) > limit {
 		return File{}, fmt.Errorf("%s: it is %d bytes large, and %d are the limit", doing, len(text), limit)
 	}
-	if got := blobID(text); got != e.GetSHA() {
-		return File{}, fmt.Errorf("%s: GitHub's answer is not the file: its id is %s instead of %s", doing, short(got), short(e.GetSHA()))
+	if got := hubBlobID(text); got != e.GetSHA() {
+		return File{}, fmt.Errorf("%s: GitHub's answer is not the file: its id is %s instead of %s", doing, hubShort(got), hubShort(e.GetSHA()))
 	}
 	f.Text = text
 	return f, nil
 }
 
-// blobID is the id that git gives a file's bytes.
-func blobID(text []byte) string {
+// hubBlobID is the id that git gives a file's bytes.
+func hubBlobID(text []byte) string {
 	sum := sha1.New() //nolint:gosec // see the import
 	fmt.Fprintf(sum, "blob %d\x00", len(text))
 	sum.Write(text)
@@ -251,7 +251,7 @@ func (h *hub) Tree(ctx context.Context, n NewCommit) (string, error) {
 		return "", err
 	}
 	id, err := h.makeTree(ctx, n)
-	if code := status(err); h.upstream != nil && (code == http.StatusNotFound || code == http.StatusUnprocessableEntity) {
+	if code := hubStatus(err); h.upstream != nil && (code == http.StatusNotFound || code == http.StatusUnprocessableEntity) {
 		if behind := h.catchUp(ctx); behind != nil {
 			return "", h.fail("bring the fork "+h.repo()+" up to date", behind)
 		}
@@ -269,13 +269,13 @@ func (h *hub) mayWrite(doing string, files []File) error {
 	scope := h.scope
 	h.mu.Unlock()
 	for _, f := range files {
-		if !treePath(f.Path) {
+		if !hubTreePath(f.Path) {
 			return fmt.Errorf("%s: %q is no path of a file in a repository", doing, f.Path)
 		}
-		if f.Mode != modeRegular && f.Mode != modeProgram {
+		if f.Mode != hubModeRegular && f.Mode != hubModeProgram {
 			return fmt.Errorf("%s: %s: %w: mode %q is no regular file's", doing, f.Path, ErrUnsupported, f.Mode)
 		}
-		if strings.HasPrefix(f.Path, workflows) && scope != nil && !scope.has("workflow") {
+		if strings.HasPrefix(f.Path, hubWorkflows) && scope != nil && !scope.has("workflow") {
 			return &AuthError{Doing: doing, Missing: []string{"workflow"}, Hint: f.Path + " is a workflow of GitHub Actions, which takes a scope of its own"}
 		}
 	}
@@ -290,7 +290,7 @@ func (h *hub) makeTree(ctx context.Context, n NewCommit) (string, error) {
 	var entries []*github.TreeEntry
 	for _, f := range n.Files {
 		e := &github.TreeEntry{Path: &f.Path, Mode: &f.Mode, Type: new("blob")}
-		if len(f.Text) > 0 && len(f.Text) <= inlineText && utf8.Valid(f.Text) {
+		if len(f.Text) > 0 && len(f.Text) <= hubInlineText && utf8.Valid(f.Text) {
 			e.Content = new(string(f.Text))
 		} else {
 			blob, err := h.makeBlob(ctx, f.Text)
@@ -318,8 +318,8 @@ func (h *hub) makeBlob(ctx context.Context, text []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if want := blobID(text); blob.GetSHA() != want {
-		return "", fmt.Errorf("GitHub has stored other bytes than it was sent: their id is %s instead of %s", short(blob.GetSHA()), short(want))
+	if want := hubBlobID(text); blob.GetSHA() != want {
+		return "", fmt.Errorf("GitHub has stored other bytes than it was sent: their id is %s instead of %s", hubShort(blob.GetSHA()), hubShort(want))
 	}
 	return blob.GetSHA(), nil
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
-// clock is a machine's clock that goes on only when somebody sleeps.
-type clock struct {
+// hubClock is a machine's clock that goes on only when somebody sleeps.
+type hubClock struct {
 	mu    sync.Mutex
 	at    time.Time
 	slept []time.Duration
 }
 
-func newClock() *clock { return &clock{at: time.Now()} }
+func hubNewClock() *hubClock { return &hubClock{at: time.Now()} }
 
-func (c *clock) now() time.Time {
+func (c *hubClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-func (c *clock) sleep(ctx context.Context, d time.Duration) error {
+func (c *hubClock) sleep(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
@@ -44,7 +44,7 @@ func (c *clock) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // longest is the longest sleep.
-func (c *clock) longest() (d time.Duration) {
+func (c *hubClock) longest() (d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.slept {
@@ -59,7 +59,7 @@ func hubAt(t *testing.T, c Config, api, repo string) *hub {
 	c.Kind, c.API = GitHub, api
 	c.Owner, c.Name, _ = strings.Cut(repo, "/")
 	if c.Now == nil {
-		k := newClock()
+		k := hubNewClock()
 		c.Now, c.Sleep = k.now, k.sleep
 	}
 	f, err := Open(t.Context(), c)
@@ -69,20 +69,20 @@ func hubAt(t *testing.T, c Config, api, repo string) *hub {
 	return f.(*hub)
 }
 
-func token(text string) Config { return Config{Auth: Auth{Token: secret.New(text)}} }
+func hubToken(text string) Config { return Config{Auth: Auth{Token: secret.New(text)}} }
 
-// world is a server with a repository that bot may push to.
-type world struct {
+// hubWorld is a server with a repository that bot may push to.
+type hubWorld struct {
 	s    *githubtest.Server
 	repo *githubtest.Repo
 	bot  string // token
 	hub  *hub
-	k    *clock
+	k    *hubClock
 }
 
-func newWorld(t *testing.T) *world {
+func hubNewWorld(t *testing.T) *hubWorld {
 	t.Helper()
-	w := &world{s: githubtest.New(t), k: newClock()}
+	w := &hubWorld{s: githubtest.New(t), k: hubNewClock()}
 	w.repo = w.s.Repo("me/flake", map[string]string{"pin.nix": "version = \"1\";\n", "dir/a": "a\n", "dir/sub/b": "b\n"})
 	w.bot = w.s.User("bot")
 	w.repo.Allow("bot", "push")
@@ -90,14 +90,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) as(t *testing.T, text string) *hub {
-	c := token(text)
+func (w *hubWorld) as(t *testing.T, text string) *hub {
+	c := hubToken(text)
 	c.Now, c.Sleep = w.k.now, w.k.sleep
 	return hubAt(t, c, w.s.URL, "me/flake")
 }
 
 // commit makes a commit of one file on top of main, and a branch at it.
-func commit(t *testing.T, f Forge, branch, text string) Commit {
+func hubMake(t *testing.T, f Forge, branch, text string) Commit {
 	t.Helper()
 	ctx := t.Context()
 	trees := f.(Trees)
@@ -147,9 +147,9 @@ func (p *prism) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// startPrism starts the proxy before server; the test is skipped where it is not
+// hubStartPrism starts the proxy before server; the test is skipped where it is not
 // installed.
-func startPrism(t *testing.T, server string) *prism {
+func hubStartPrism(t *testing.T, server string) *prism {
 	t.Helper()
 	for _, tool := range []string{"node", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -161,7 +161,7 @@ func startPrism(t *testing.T, server string) *prism {
 		t.Skip("GitHub's OpenAPI description is not installed: run scripts/openapi.sh")
 	}
 	dir := strings.TrimSpace(string(out))
-	port := freePort(t)
+	port := hubFreePort(t)
 	cmd := exec.Command("node", filepath.Join(dir, "node_modules/.bin/prism"), "proxy", filepath.Join(dir, "github.json"), server, "--errors", "--host", "127.0.0.1", "--port", port)
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	pipe, err := cmd.StdoutPipe()
@@ -206,7 +206,7 @@ func startPrism(t *testing.T, server string) *prism {
 	return p
 }
 
-func freePort(t *testing.T) string {
+func hubFreePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
