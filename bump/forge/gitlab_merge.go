@@ -47,8 +47,8 @@ func (g *gitlab) AutoMerge(ctx context.Context, number int64, headCommit string,
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	opt.AutoMerge = ptr(true)
-	// The name that servers before 17.11 know.
-	opt.MergeWhenPipelineSucceeds = ptr(true) //nolint:staticcheck // see above
+	//lint:ignore SA1019 it is the name that servers before 17.11 know
+	opt.MergeWhenPipelineSucceeds = ptr(true)
 	_, err = given(client.MergeRequests.AcceptMergeRequest(g.path(), number, opt))
 	return g.mergeFault(doing, err)
 }
