@@ -20,3 +20,13 @@ func fixture(t testing.TB, name string) []byte {
 	}
 	return src
 }
+
+// readText is what a file holds; "" if there is none.
+func readText(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -35,6 +35,9 @@ func (l *life) request(ctx context.Context) error {
 	if l.tip != nil && l.theirs == "" {
 		l.res.Verified = l.tip.Verified
 	}
+	if (s.tip == tipSame || s.tip == tipKept) && !l.o.DryRun {
+		l.res.Commit = l.tip.ID
+	}
 	v := decide(s)
 	l.res.Action, l.res.Message = v.action, v.why
 	switch {

@@ -22,7 +22,6 @@ type stand struct {
 	f    *memForge
 	now  time.Time
 	repo Repo
-	opts func(*Options)
 }
 
 func newStand(t *testing.T) *stand {
@@ -98,7 +97,11 @@ func TestRequestIsEditedInPlace(t *testing.T) {
 	if first.Number != 1 || first.URL == "" || first.Branch != branch || !first.Pushed || !strings.Contains(s.f.text(branch, "pin.nix"), n29) {
 		t.Errorf("%+v", first)
 	}
-	s.want(s.run(n29), ActionNone)
+	again := s.run(n29)
+	s.want(again, ActionNone)
+	if again.Commit != first.Commit || again.Number != 1 || again.Pushed {
+		t.Errorf("%+v", again)
+	}
 	second := s.run(n30)
 	s.want(second, ActionUpdated, "commit", "move", "edit")
 	p := s.f.pulls[0]

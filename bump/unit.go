@@ -187,12 +187,3 @@ func newer(a, b string) bool {
 	}
 	return v.Compare(w) > 0
 }
-
-// versions are the unit's, by target.
-func (u *unit) versions() map[string]string {
-	out := map[string]string{}
-	for target, pin := range u.pins {
-		out[target] = pin.Version
-	}
-	return out
-}

@@ -133,7 +133,7 @@ func testGiteaPages(t *testing.T, w *giteaWorld, _ *gitea) {
 func TestGiteaAsksForNoVersion(t *testing.T) {
 	var asked []string
 	f, err := newGitea(Config{Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New("s3cret")},
-		HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+		HTTP: answering(func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, r.Method+" "+r.URL.Path)
 			return answer(200, `{"number":1,"state":"closed"}`, nil), nil
 		})})

@@ -386,7 +386,7 @@ func TestGitLabRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := newGitLab(Config{Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New(c.token)},
-				HTTP: roundTrip(func(*http.Request) (*http.Response, error) { return answer(c.status, c.body, nil), nil })})
+				HTTP: answering(func(*http.Request) (*http.Response, error) { return answer(c.status, c.body, nil), nil })})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,7 +59,7 @@ func FuzzAnswers(f *testing.F) {
 				Web: "https://git.example.org", Owner: "o", Name: "n", Auth: Auth{Token: secret.New("t")}, MaxWait: time.Minute,
 				Now:   func() time.Time { return now },
 				Sleep: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
-				HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
+				HTTP: answering(func(*http.Request) (*http.Response, error) {
 					if asked++; asked > 5000 {
 						t.Fatal("it goes on and on")
 					}
