@@ -52,7 +52,7 @@ func (sl *Slot) condemn() (dying []string, err error) {
 			}
 		}
 	}
-	return dying, errors.Join(sl.sweepRuns(), sl.sweepSeals())
+	return dying, errors.Join(sl.sweepRuns(), sl.sweepRecords(), sl.sweepSeals())
 }
 
 // sweepHalves removes files of dir whose names begin with a prefix: those of a

@@ -173,7 +173,7 @@ func (s *Store) noLinks() error {
 				}
 				return nil
 			case e.Type() != fs.ModeSymlink:
-			case first == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName && e.Name() != sealsName:
+			case first == slotsName && strings.Contains(rest, "/") && e.Name() != generationsName && e.Name() != runsName && e.Name() != recordsName && e.Name() != sealsName:
 				return nil // current, or nothing of ours
 			default:
 				return fmt.Errorf("%s is a symlink in the store of uid %d, which root does not follow (remove it, or run this as that user)", filepath.Join(s.root, p), o.uid)

@@ -160,7 +160,7 @@ func (sl *Slot) locked(ctx context.Context, do func() error) error {
 		return &GenerationError{Slot: sl.Name()}
 	}
 	dir := filepath.Join(slotsName, sl.Name())
-	err := sl.store.giveBack(slotsName, dir, filepath.Join(dir, generationsName), filepath.Join(dir, runsName), filepath.Join(dir, switchLock))
+	err := sl.store.giveBack(slotsName, dir, filepath.Join(dir, generationsName), filepath.Join(dir, runsName), filepath.Join(dir, recordsName), filepath.Join(dir, switchLock))
 	if err != nil {
 		return err
 	}

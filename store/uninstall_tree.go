@@ -94,7 +94,7 @@ func (w *uninstaller) foreignIn(slot string) {
 // slotDirs are the directories in a slot that are ours, beside generations;
 // slotFiles the files, and patterns of what is left of writing one.
 var (
-	slotDirs  = []string{runsName, sealsName}
+	slotDirs  = []string{runsName, recordsName, sealsName}
 	slotFiles = []string{
 		stateName, stateName + ".broken", "." + stateName + "[0-9]*", checksName, checksName + ".broken", "." + checksName + "[0-9]*",
 		switchLock, stagingPrefix + "*" + lockSuffix,

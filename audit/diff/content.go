@@ -109,8 +109,13 @@ func (s *side) digest(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
+	return hashOf(f)
+}
+
+// hashOf is the SHA-256 of all that r holds, in hex.
+func hashOf(r io.Reader) (string, error) {
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, onlyReader{f}, make([]byte, blockSize)); err != nil {
+	if _, err := io.CopyBuffer(h, onlyReader{r}, make([]byte, blockSize)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

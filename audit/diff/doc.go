@@ -9,8 +9,9 @@
 // What it promises:
 //
 //   - Each side is a prefix laid out like a generation, a bare ROCm tree (also
-//     one that somebody else made), or a files.jsonl alone. Paths of the report
-//     are relative to the ROCm tree.
+//     one that somebody else made), a files.jsonl alone, or what [Record] has
+//     kept of a tree that is gone. Paths of the report are relative to the ROCm
+//     tree.
 //   - Where a side has a files.jsonl, digests and ELF facts are taken from it,
 //     and only what differs is opened. Where one has none, files of equal size
 //     are compared byte by byte, in parallel.

@@ -25,7 +25,8 @@ type Source struct {
 	// Name is what the report calls it; "" is Dir.
 	Name string
 	// Dir is a prefix (it has opt/rocm) or a bare ROCm tree. It may also hold
-	// nothing but List and a manifest.json: then contents are not compared.
+	// nothing but List and a manifest.json, or what Record returns: then contents
+	// are not compared.
 	Dir string
 	// List is the name of the files.jsonl in Dir, which is believed. "" takes
 	// files.jsonl where there is one, for what it still tells of the tree: what
@@ -72,6 +73,7 @@ type side struct {
 	beside map[string]*file // of a prefix: what is outside of its ROCm tree
 	libs   map[string]bool  // names that a NEEDED can mean: SONAMEs and names of files
 	rock   *rockManifest
+	texts  map[string][]byte // of a record, by path; nil until they were read
 	notes  notes
 }
 
@@ -137,13 +139,13 @@ func (s *side) readList(name string) ([]file, error) {
 	if name == "" {
 		name = manifest.FilesName
 	}
-	f, err := s.open(name)
+	f, err := s.openList(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	var all []file
-	err = manifest.EachFile(f, nil, func(m *manifest.File) error {
+	err = manifest.EachFile(io.LimitReader(f, maxListBytes), nil, func(m *manifest.File) error {
 		if !fs.ValidPath(m.Path) || m.Path == "." {
 			return fmt.Errorf("read %s: %.200q is no path", name, m.Path)
 		}
@@ -324,14 +326,13 @@ func (s *side) openIn(p string) (*os.File, error) {
 
 // text reads a file of the ROCm tree that is at most limit bytes long.
 func (s *side) text(p string, limit int64) ([]byte, error) {
+	if !s.here {
+		return s.kept(p)
+	}
 	f, err := s.openIn(p)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
-	}
-	return b, err
+	return bounded(f, limit)
 }

@@ -59,6 +59,9 @@ var points = []Place{
 	{"store.seal.write", Step},
 	{"store.commit.end", Step},
 	{"update.committed", Step},
+	{"store.records.made", Step},
+	{"store.records.filled", Step},
+	{"store.records.swap", Step},
 
 	{"store.try.saved", Step},
 	{"store.switch.symlink", Step},
