@@ -171,6 +171,11 @@ type Options struct {
 	Now func() time.Time
 	// Proofs say what the pins rest on, by target.
 	Proofs map[string]body.Proof
+	// Proof adds to the proof of a target what changes from old, the version that
+	// stands there ("" if that is not known): comparing two trees takes seconds, so
+	// it is asked for what a body will tell, and not before. nil: Proofs is all
+	// that is known. It may return nil, for a target that it does not know.
+	Proof func(ctx context.Context, target, old string) (*body.Proof, error)
 	// Verified says, one line each, what the pins rest on; it goes into the
 	// commit message.
 	Verified []string

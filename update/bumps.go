@@ -3,46 +3,175 @@ package update
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
-	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// bumps brings every repository to the pins that were verified: those of this
-// run, and for targets that it was not about those of the active generations.
+// bumps brings every repository to what was verified: by this run, or by an
+// earlier one of which the record is here.
 func (r *run) bumps(ctx context.Context, rep *Report) {
 	for _, b := range r.o.Bumps {
-		pins, outs := r.bumpPins(b, rep.Installs)
-		if len(pins) == 0 {
+		j, outs := r.jobOf(ctx, b, rep.Installs)
+		if len(outs) == 0 && !r.o.DryRun {
+			r.o.Log.Info("this run was about nothing that a repository pins", "repository", b.Name)
+			continue
+		}
+		if len(j.pins) == 0 && j.err == nil {
 			r.noPins(ctx, b, rep)
 			continue
 		}
-		r.o.Event(Event{Stage: "bump", Message: "bumping " + b.Name})
-		res, err := bump.Run(ctx, b.Repo, pins, bump.Options{
-			DryRun: r.o.DryRun, Now: r.o.Now, Verified: verifiedLines(outs),
-			Event: func(e bump.Event) { r.o.Event(Event{Stage: "bump", Message: e.Repo + ": " + e.Message}) },
-		})
-		done := bumped(b.Name, res, err)
-		if r.o.DryRun && res != nil {
-			done.Diff = res.Diff
-		}
-		rep.Bumps = append(rep.Bumps, done)
-		for _, out := range outs {
-			out.Bump = append(out.Bump, done)
-			if err != nil {
-				out.Exit = gravest(out.Exit, ExitFailed)
-			}
-		}
-		if err != nil {
-			rep.Exit = gravest(rep.Exit, ExitFailed)
+		for _, done := range r.propose(ctx, b, j) {
+			rep.add(done, outs)
 		}
 	}
 }
 
+// add puts what became of a repository into the report.
+func (rep *Report) add(done *Bumped, outs []*Outcome) {
+	rep.Bumps = append(rep.Bumps, done)
+	for _, out := range outs {
+		out.Bump = append(out.Bump, done)
+		if done.Err != nil {
+			out.Exit = gravest(out.Exit, done.exit())
+		}
+	}
+	if done.Err != nil {
+		rep.Exit = gravest(rep.Exit, done.exit())
+	}
+}
+
+// job is one repository, and what it may be brought to.
+type job struct {
+	pins    map[string]*recorded // by the target that the repository names
+	missing []string             // targets without one
+	err     error
+}
+
+// jobOf finds what each target that a repository names may be brought to, and the
+// installs of this run that are about one of them.
+func (r *run) jobOf(ctx context.Context, b Bump, installs []*Outcome) (*job, []*Outcome) {
+	j := &job{pins: map[string]*recorded{}}
+	var outs []*Outcome
+	seen := map[string]bool{}
+	for _, f := range b.Files {
+		if seen[f.Target] {
+			continue
+		}
+		seen[f.Target] = true
+		want, _ := r.o.GFX.Canonical(f.Target)
+		out := aboutTarget(installs, b.Channel, want)
+		if out != nil {
+			outs = append(outs, out)
+		}
+		p, err := r.pinFor(ctx, b.Channel, want, out)
+		if err != nil {
+			j.err = err
+			continue
+		}
+		if p == nil {
+			j.missing = append(j.missing, want)
+			continue
+		}
+		p.target = want
+		j.pins[f.Target] = p
+	}
+	return j, outs
+}
+
+// aboutTarget returns the install of this run that is about a target, or about the
+// family that a repository names.
+func aboutTarget(installs []*Outcome, channel, want string) *Outcome {
+	for _, out := range installs {
+		if out.channel != channel {
+			continue
+		}
+		if out.target == want || out.pin != nil && out.pin.Family == want || out.rel != nil && out.rel.Family == want {
+			return out
+		}
+	}
+	return nil
+}
+
+// pinFor is what a target may be brought to. What this run has verified counts; a
+// record of an earlier one does where this run has verified nothing, or something
+// that does not vouch for others. When one name has had two contents, nothing is
+// proposed before a person has looked.
+func (r *run) pinFor(ctx context.Context, channel, want string, out *Outcome) (*recorded, error) {
+	if out != nil && out.Exit == ExitNewBytes {
+		return nil, nil
+	}
+	if out != nil && out.pin == nil && r.o.DryRun && out.Err == nil && out.rel != nil && out.Changed {
+		return nil, nil // the run would verify something newer: see rehearse
+	}
+	if out != nil && out.pin != nil {
+		if p := r.vouched(r.o.Store.Slot(channel, out.target), out.pin.Version.String()); p != nil {
+			p.target = want
+			if ok, err := r.mayPropose(ctx, p); ok || err != nil {
+				return p, err
+			}
+		}
+	}
+	return r.recorded(ctx, channel, want)
+}
+
+// propose runs the bump of one repository.
+func (r *run) propose(ctx context.Context, b Bump, j *job) []*Bumped {
+	if j.err != nil {
+		return bumped(b.Name, nil, j.err, r.o.DryRun)
+	}
+	r.o.Event(Event{Stage: "bump", Message: "bumping " + b.Name})
+	pins := map[string]bump.Pin{}
+	for target, p := range j.pins {
+		pins[target] = p.bumpPin()
+	}
+	res, err := bump.Run(ctx, b.Repo, pins, r.bumpOptions(b, j))
+	return bumped(b.Name, res, err, r.o.DryRun)
+}
+
+// bumpOptions say what the pins of a repository rest on.
+func (r *run) bumpOptions(b Bump, j *job) bump.Options {
+	o := bump.Options{
+		DryRun: r.o.DryRun, Depth: r.o.Depth, Migrate: r.o.Migrate, Force: r.o.Force, Now: r.o.Now, Log: r.o.Log,
+		Published: r.published(b.Channel), Proofs: map[string]body.Proof{},
+		Proof: func(ctx context.Context, target string, old string) (*body.Proof, error) {
+			p := j.pins[target]
+			if p == nil {
+				return nil, nil
+			}
+			return r.proofFrom(ctx, p, old)
+		},
+		Event: func(e bump.Event) { r.o.Event(Event{Stage: "bump", Message: e.Repo + ": " + e.Message}) },
+	}
+	for target, p := range j.pins {
+		o.Proofs[target] = p.proof()
+		o.Verified = append(o.Verified, p.line())
+	}
+	return o
+}
+
+// published tells whether an index of the channel still lists a name; nil where no
+// index was read as a whole in this run.
+func (r *run) published(channel string) func(name string) bool {
+	l := r.listings[channel]
+	if l == nil || l.err != nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, s := range l.l.Sources {
+		if s.Err != nil || s.Releases == 0 {
+			return nil // it may be what lists the name
+		}
+	}
+	for _, rel := range l.l.Releases {
+		names[rel.Name] = true
+	}
+	return func(name string) bool { return names[name] }
+}
+
 // noPins says why a repository is left alone: because a dry run has verified
-// nothing yet, or because nothing that it names is installed.
+// nothing yet, or because nothing that it names was verified.
 func (r *run) noPins(ctx context.Context, b Bump, rep *Report) {
 	for _, out := range rep.Installs {
 		switch {
@@ -70,17 +199,12 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
 		}
 	}
-	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Now: r.o.Now})
-	done := bumped(b.Name, res, err)
+	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Now: r.o.Now})
+	done := bumped(b.Name, res, err, false)[0]
 	if err == nil && res.Changed {
 		done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", res.Title, res.Branch)
 	}
-	rep.Bumps = append(rep.Bumps, done)
-	out.Bump = append(out.Bump, done)
-	if err != nil {
-		out.Exit = gravest(out.Exit, ExitFailed)
-		rep.Exit = gravest(rep.Exit, ExitFailed)
-	}
+	rep.add(done, []*Outcome{out})
 }
 
 // names reports whether a repository has a pin for what an install is about.
@@ -93,114 +217,9 @@ func (r *run) names(b Bump, out *Outcome) bool {
 	return false
 }
 
-// bumpPins finds the verified release of each target that a repository names.
-func (r *run) bumpPins(b Bump, installs []*Outcome) (map[string]bump.Pin, []*Outcome) {
-	pins := map[string]bump.Pin{}
-	var outs []*Outcome
-	for _, f := range b.Files {
-		if _, have := pins[f.Target]; have {
-			continue
-		}
-		want, _ := r.o.GFX.Canonical(f.Target)
-		out := pinned(installs, b.Channel, want)
-		switch {
-		case out != nil:
-			pins[f.Target] = bump.FromPin(*out.pin, out.target)
-			outs = append(outs, out)
-		case !about(installs, b.Channel, want):
-			if pin := r.active(b.Channel, want); pin != nil {
-				pins[f.Target] = bump.FromPin(*pin, want)
-			}
-		}
-	}
-	if len(outs) == 0 && !r.o.DryRun {
-		return nil, nil // this run is about nothing of this repository
-	}
-	return pins, outs
-}
-
-// pinned returns the install of this run that has a verified release for a
-// target or family.
-func pinned(installs []*Outcome, channel, want string) *Outcome {
-	for _, out := range installs {
-		if out.pin != nil && out.channel == channel && (out.target == want || out.pin.Family == want) {
-			return out
-		}
-	}
-	return nil
-}
-
-// about reports whether an install of this run was about a target: then what it
-// has verified counts, and nothing older.
-func about(installs []*Outcome, channel, want string) bool {
-	for _, out := range installs {
-		if out.channel == channel && out.target == want {
-			return true
-		}
-	}
-	return false
-}
-
-// active returns the pin of a slot's active generation. There is none when the
-// user went back to it: a repository is not taken back with one machine.
-func (r *run) active(channel, target string) *release.Pin {
-	slot := r.o.Store.Slot(channel, target)
-	gens, err := slot.Generations()
-	if err != nil {
-		return nil
-	}
-	for _, g := range gens {
-		if !g.Active {
-			continue
-		}
-		v, verr := release.ParseVersion(g.Version)
-		pin, perr := r.pinOf(&g)
-		if verr != nil || perr != nil {
-			return nil
-		}
-		for _, other := range gens {
-			if w, err := release.ParseVersion(other.Version); err == nil && w.Compare(v) > 0 {
-				return nil
-			}
-		}
-		return pin
-	}
-	return nil
-}
-
-// pinOf returns what the ledger says of the tarball that a generation was made
-// of, nil if it says nothing.
-func (r *run) pinOf(g *store.Generation) (*release.Pin, error) {
-	m, err := g.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	return r.ledgerPin(m.Channel, m.Name, release.Digest(m.Digest)), nil
-}
-
-// ledgerPin finds the last pin of a tarball with this digest in the ledger.
-func (r *run) ledgerPin(channel, name string, digest release.Digest) *release.Pin {
-	entries, err := r.pins(channel, name)
-	if err != nil {
-		return nil
-	}
-	for _, e := range slices.Backward(entries) {
-		if pin, err := e.Pin(); err == nil && e.Digest == digest {
-			return &pin
-		}
-	}
-	return nil
-}
-
-// verifiedLines says what the pins rest on, for the commit message.
-func verifiedLines(outs []*Outcome) []string {
-	var lines []string
-	for _, out := range outs {
-		line := fmt.Sprintf("%s: sha256 of the whole tarball, %d bytes", out.Install, out.pin.Size)
-		if a := out.Audit; a != nil {
-			line += fmt.Sprintf("; audit: %d fatal, %d required, %d warnings", a.Fatal, a.Required, a.Warnings)
-		}
-		lines = append(lines, line)
-	}
-	return lines
+// line says what a pin rests on, for a commit's message.
+func (p *recorded) line() string {
+	a := p.rec.Repack.Audit
+	return fmt.Sprintf("%s: sha256 of the whole tarball, %d bytes; audit: %d fatal, %d required, %d warnings",
+		p.slot.Name(), p.pin.Size, a.Fatal, a.Required, a.Warnings)
 }

@@ -159,8 +159,12 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if err == nil {
 		err = t.health(ctx, staging.Dir(), "", rec)
 	}
-	if err != nil || t.r.o.NoInstall {
+	if err != nil {
 		return nil, errors.Join(err, staging.Abort())
+	}
+	if t.r.o.NoInstall {
+		t.keepUninstalled(ctx, staging.Dir(), rec)
+		return nil, staging.Abort()
 	}
 	if err := fault.Do("update.reuse", func() error { return t.reuse(ctx, staging, res, rec) }); err != nil {
 		return nil, errors.Join(err, staging.Abort())
@@ -174,7 +178,9 @@ func (t *task) stage(ctx context.Context, rec *Record, fill func(dir string) (*r
 	if err == nil {
 		t.r.made[gen.Dir] = true
 	}
-	t.anew = err == nil && !exists
+	if t.anew = err == nil && !exists; err == nil {
+		t.keepTree(ctx, gen.Dir)
+	}
 	return gen, errors.Join(err, staging.Abort()) // which does nothing after a commit
 }
 

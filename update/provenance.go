@@ -16,16 +16,16 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// describe adds to the record of a run what only the finished generation tells.
-func (rec *Record) describe(gen *store.Generation) error {
-	m, err := gen.Manifest()
+// describe adds to the record of a run what only the finished tree in dir tells.
+func (rec *Record) describe(dir string) error {
+	m, err := readManifest(dir)
 	if err != nil {
 		return err
 	}
 	rec.Ruleset = m.Ruleset
 	rec.Digests = map[string]release.Digest{}
 	for _, name := range []string{manifest.Name, manifest.FilesName, manifest.OmittedName} {
-		d, err := digestOf(filepath.Join(gen.Dir, name))
+		d, err := digestOf(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) && name == manifest.OmittedName {
 			continue
 		}
@@ -54,7 +54,7 @@ func digestOf(path string) (release.Digest, error) {
 // attest records what a new generation is, and keeps the statement about how it
 // was made. What cannot be kept is said: the generation is as good without.
 func (t *task) attest(gen *store.Generation, rec *Record) {
-	err := rec.describe(gen)
+	err := rec.describe(gen.Dir)
 	if err == nil {
 		rec.Finished = t.r.o.Now()
 		err = t.state(gen, rec)

@@ -89,19 +89,46 @@ type Verified struct {
 	Against []string       `json:"against"` // never empty; "trust on first use" when nothing was known
 }
 
-// Bumped is what became of one repository.
+// The values of Bumped.Event.
+const (
+	EventUpdated  = "updated"    // something was changed there, or would be
+	EventUpToDate = "up-to-date" // nothing was to be changed
+	EventNoResult = "no-result"  // it failed, or it waits
+)
+
+// Bumped is what became of one request: of a repository, or of one target of it.
 type Bumped struct {
-	Name    string `json:"name"`
-	Changed bool   `json:"changed"`
-	Pushed  bool   `json:"pushed"`
-	Branch  string `json:"branch,omitempty"`
-	Commit  string `json:"commit,omitempty"`
-	URL     string `json:"url,omitempty"`
-	Diff    string `json:"diff,omitempty"` // of a dry run
-	Message string `json:"message"`
-	Error   string `json:"error,omitempty"`
+	Name    string   `json:"name"`
+	Event   string   `json:"event"`             // updated, up-to-date or no-result
+	Action  string   `json:"action,omitempty"`  // what was done, one of bump's actions
+	Actions []string `json:"actions,omitempty"` // each thing that was done to the forge, or would be
+	Changed bool     `json:"changed"`
+	Pushed  bool     `json:"pushed"`
+	Base    string   `json:"base,omitempty"`
+	Branch  string   `json:"branch,omitempty"`
+	Commit  string   `json:"commit,omitempty"`
+	Signed  bool     `json:"signed,omitempty"` // the forge vouches for the commit
+	Number  int64    `json:"number,omitempty"` // of the request
+	URL     string   `json:"url,omitempty"`
+	Title   string   `json:"title,omitempty"`
+	Body    string   `json:"body,omitempty"` // of a dry run
+	Diff    string   `json:"diff,omitempty"` // of a dry run
+	Edits   []Edited `json:"edits,omitempty"`
+	Waiting []string `json:"waiting,omitempty"` // targets that hold it back
+	Skipped []string `json:"skipped,omitempty"` // targets that were left out
+	Message string   `json:"message"`
+	Error   string   `json:"error,omitempty"`
 
 	Err error `json:"-"`
+}
+
+// Edited is one value that a bump changes.
+type Edited struct {
+	Path   string `json:"path"`
+	Key    string `json:"key"`
+	Target string `json:"target"`
+	From   string `json:"from"`
+	To     string `json:"to"`
 }
 
 // Record is what runs/NAME.json keeps of one installation, or of an attempt.
@@ -151,12 +178,48 @@ func hostname() string {
 	return name
 }
 
-func bumped(name string, res *bump.Result, err error) *Bumped {
-	b := &Bumped{Name: name, Err: err}
-	if err != nil {
-		b.Error, b.Message = err.Error(), "failed"
-		return b
+// bumped is what became of a repository: one entry, or one for each request. The
+// texts of a request are for those who look before it is made.
+func bumped(name string, res *bump.Result, err error, texts bool) []*Bumped {
+	if err != nil || res == nil {
+		b := &Bumped{Name: name, Event: EventNoResult, Err: err, Message: "failed"}
+		if err != nil {
+			b.Error = err.Error()
+		}
+		return []*Bumped{b}
 	}
-	b.Changed, b.Pushed, b.Branch, b.Commit, b.URL, b.Message = res.Changed, res.Pushed, res.Branch, res.Commit, res.URL, res.Message
+	all := []*Bumped{bumpedOf(name, res, texts)}
+	for i := range res.Others {
+		all = append(all, bumpedOf(name, &res.Others[i], texts))
+	}
+	return all
+}
+
+func bumpedOf(name string, res *bump.Result, texts bool) *Bumped {
+	b := &Bumped{
+		Name: name, Event: EventUpToDate, Action: res.Action, Actions: res.Actions, Changed: res.Changed, Pushed: res.Pushed, Base: res.Base,
+		Branch: res.Branch, Commit: res.Commit, Signed: res.Verified, Number: res.Number, URL: res.URL, Title: res.Title,
+		Waiting: res.Waiting, Skipped: res.Skipped, Message: res.Message,
+	}
+	switch {
+	case res.Action == bump.ActionWaits, len(res.Waiting) > 0:
+		b.Event = EventNoResult
+	case res.Pushed, res.Action == bump.ActionOpened, res.Action == bump.ActionUpdated, res.Action == bump.ActionClosed, res.Action == bump.ActionMerged, res.Action == bump.ActionPushed, texts && res.Changed:
+		b.Event = EventUpdated
+	}
+	for _, e := range res.Edits {
+		b.Edits = append(b.Edits, Edited{e.Path, e.Attr, e.Target, e.From, e.To})
+	}
+	if texts {
+		b.Diff, b.Body = res.Diff, res.Body
+	}
 	return b
+}
+
+// exit is the exit code that a bump asks for.
+func (b *Bumped) exit() int {
+	if b.Err == nil {
+		return ExitOK
+	}
+	return exitOf(b.Err)
 }

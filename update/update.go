@@ -93,6 +93,10 @@ type Options struct {
 	NoBump         bool
 	AcceptNewBytes bool // take new bytes under a known name
 
+	Depth   string // how far a dry run of a bump goes, as bump.Options.Depth; "": to the end
+	Migrate bool   // bumps may edit host and directory of addresses too
+	Force   bool   // bumps make their branch anew, and offer again what was closed
+
 	Host  Host                                          // what is linked to where shells and loaders look
 	Owner func(ctx context.Context, path string) string // whose package a path is; nil: not known
 
