@@ -119,7 +119,7 @@ func (r *run) pinFor(ctx context.Context, channel, want string, out *Outcome) (*
 // propose runs the bump of one repository.
 func (r *run) propose(ctx context.Context, b Bump, j *job) []*Bumped {
 	if j.err != nil {
-		return bumped(b.Name, nil, j.err, r.o.DryRun)
+		return r.o.bumped(b.Name, nil, j.err)
 	}
 	r.o.Event(Event{Stage: "bump", Message: "bumping " + b.Name})
 	pins := map[string]bump.Pin{}
@@ -127,7 +127,7 @@ func (r *run) propose(ctx context.Context, b Bump, j *job) []*Bumped {
 		pins[target] = p.bumpPin()
 	}
 	res, err := bump.Run(ctx, b.Repo, pins, r.bumpOptions(b, j))
-	return bumped(b.Name, res, err, r.o.DryRun)
+	return r.o.bumped(b.Name, res, err)
 }
 
 // bumpOptions say what the pins of a repository rest on.
@@ -200,7 +200,8 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 		}
 	}
 	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Now: r.o.Now})
-	done := bumped(b.Name, res, err, false)[0]
+	done := r.o.bumped(b.Name, res, err)[0]
+	done.Diff, done.Body = "", "" // their hash is none
 	if err == nil && res.Changed {
 		done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", res.Title, res.Branch)
 	}

@@ -134,7 +134,7 @@ func (f *full) recovers(t *testing.T, at string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if !slices.Contains([]string{"checks.json", "current", "generations", "runs", "seals", "state.json", "switch.lock"}, e.Name()) {
+		if !slices.Contains([]string{"checks.json", "current", "generations", "records", "runs", "seals", "state.json", "switch.lock"}, e.Name()) {
 			t.Errorf("%s: %s was left", at, e.Name())
 		}
 	}

@@ -178,9 +178,8 @@ func hostname() string {
 	return name
 }
 
-// bumped is what became of a repository: one entry, or one for each request. The
-// texts of a request are for those who look before it is made.
-func bumped(name string, res *bump.Result, err error, texts bool) []*Bumped {
+// bumped is what became of a repository: one entry, or one for each request.
+func (o Options) bumped(name string, res *bump.Result, err error) []*Bumped {
 	if err != nil || res == nil {
 		b := &Bumped{Name: name, Event: EventNoResult, Err: err, Message: "failed"}
 		if err != nil {
@@ -188,32 +187,44 @@ func bumped(name string, res *bump.Result, err error, texts bool) []*Bumped {
 		}
 		return []*Bumped{b}
 	}
-	all := []*Bumped{bumpedOf(name, res, texts)}
+	all := []*Bumped{o.bumpedOf(name, res)}
 	for i := range res.Others {
-		all = append(all, bumpedOf(name, &res.Others[i], texts))
+		all = append(all, o.bumpedOf(name, &res.Others[i]))
 	}
 	return all
 }
 
-func bumpedOf(name string, res *bump.Result, texts bool) *Bumped {
+// bumpedOf is one request. Its texts are for those who look before it is made.
+func (o Options) bumpedOf(name string, res *bump.Result) *Bumped {
 	b := &Bumped{
-		Name: name, Event: EventUpToDate, Action: res.Action, Actions: res.Actions, Changed: res.Changed, Pushed: res.Pushed, Base: res.Base,
+		Name: name, Event: o.event(res), Action: res.Action, Actions: res.Actions, Changed: res.Changed, Pushed: res.Pushed, Base: res.Base,
 		Branch: res.Branch, Commit: res.Commit, Signed: res.Verified, Number: res.Number, URL: res.URL, Title: res.Title,
 		Waiting: res.Waiting, Skipped: res.Skipped, Message: res.Message,
-	}
-	switch {
-	case res.Action == bump.ActionWaits, len(res.Waiting) > 0:
-		b.Event = EventNoResult
-	case res.Pushed, res.Action == bump.ActionOpened, res.Action == bump.ActionUpdated, res.Action == bump.ActionClosed, res.Action == bump.ActionMerged, res.Action == bump.ActionPushed, texts && res.Changed:
-		b.Event = EventUpdated
 	}
 	for _, e := range res.Edits {
 		b.Edits = append(b.Edits, Edited{e.Path, e.Attr, e.Target, e.From, e.To})
 	}
-	if texts {
+	if o.DryRun && o.Depth != bump.DepthLookup {
 		b.Diff, b.Body = res.Diff, res.Body
 	}
 	return b
+}
+
+// event says in one word what became of a request, or would become.
+func (o Options) event(res *bump.Result) string {
+	switch res.Action {
+	case bump.ActionWaits:
+		return EventNoResult
+	case bump.ActionOpened, bump.ActionUpdated, bump.ActionClosed, bump.ActionMerged, bump.ActionPushed:
+		return EventUpdated
+	}
+	switch {
+	case res.Pushed, o.DryRun && res.Changed && res.Action == "":
+		return EventUpdated
+	case len(res.Waiting) > 0:
+		return EventNoResult
+	}
+	return EventUpToDate
 }
 
 // exit is the exit code that a bump asks for.

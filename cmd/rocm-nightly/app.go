@@ -104,6 +104,7 @@ verified prefix on disk, and to a commit in the repository that packages it.
 
   rocm-nightly list                         what AMD publishes
   rocm-nightly update --arch gfx1151        install or update last night's ROCm
+  rocm-nightly bump --dry-run               what would be proposed to repositories
   rocm-nightly status                       what is installed
   rocm-nightly rollback                     back to the one before
   rocm-nightly doctor                       why ROCm does not work here
@@ -138,7 +139,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		id, title string
 		verbs     []*cobra.Command
 	}{
-		{"install", "Install and switch:", []*cobra.Command{a.updateCmd(), a.rollbackCmd(), a.useCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(), a.linkCmd(), a.unlinkCmd(), a.daemonCmd()}},
+		{"install", "Install and switch:", []*cobra.Command{a.updateCmd(), a.bumpCmd(), a.rollbackCmd(), a.useCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(), a.linkCmd(), a.unlinkCmd(), a.daemonCmd()}},
 		{"look", "Look:", []*cobra.Command{a.listCmd(), a.statusCmd(), a.doctorCmd(), a.auditCmd(), a.verifyCmd(), a.diffCmd()}},
 		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
 		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},

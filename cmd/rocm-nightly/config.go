@@ -4,17 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"reflect"
 	"slices"
-	"text/template"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/spf13/cobra"
 
-	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 )
 
@@ -80,27 +77,6 @@ func (a *app) configCheck() error {
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "ok: %s\n", a.readFrom())
-	return nil
-}
-
-// checkBumps reads every URL and tries every template of a pin on a pin.
-func checkBumps(cfg *config.Config) error {
-	for _, b := range cfg.Bump {
-		if err := bump.CheckURL(b.URL); err != nil {
-			return fmt.Errorf("bump %s: %w", b.Name, err)
-		}
-		for _, f := range b.Files {
-			for attr, text := range f.Set {
-				t, err := template.New(attr).Option("missingkey=error").Parse(text)
-				if err == nil {
-					err = t.Execute(io.Discard, bump.Pin{})
-				}
-				if err != nil {
-					return fmt.Errorf("bump %s: %s: %s: %w", b.Name, f.Path, attr, err)
-				}
-			}
-		}
-	}
 	return nil
 }
 
@@ -171,7 +147,7 @@ func optional(s *jsonschema.Schema) {
 			optional(sub)
 		}
 	}
-	for _, key := range []string{"target", "url", "path", "set"} {
+	for _, key := range []string{"target", "url", "path", "set", "cron"} {
 		if _, has := s.Properties[key]; has {
 			s.Required = append(s.Required, key)
 		}

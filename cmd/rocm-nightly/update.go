@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocm-nightly/rocm-nightly/audit"
-	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
@@ -36,6 +34,7 @@ type updateOptions struct {
 	acceptNewBytes bool
 	retry          bool
 	ledger         string
+	trust          []string
 }
 
 func (a *app) updateCmd() *cobra.Command {
@@ -65,6 +64,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")
 	f.BoolVar(&o.retry, "retry", false, "try nights again that failed before (status lists them)")
 	f.StringVar(&o.ledger, "ledger", "", "remember verified tarballs in this `file`, not in the store's ledger")
+	f.StringArrayVar(&o.trust, "trust", nil, "another `file` or URL of a ledger or a rocm-nightly.lock whose digests must hold, as trust in the config; may be given again")
 	a.jsonFlag(c)
 	return c
 }
@@ -106,9 +106,28 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 	if len(o.arch) > 0 {
 		uo.Installs = archInstalls(cfg, o.arch)
 	}
+	for _, at := range o.trust {
+		place, err := trustedPlace(at)
+		if err != nil {
+			return nil, usage(err)
+		}
+		uo.Trust = append(uo.Trust, place)
+	}
 	uo.Retry = o.retry
 	uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
 	return update.Run(ctx, uo)
+}
+
+// trustedPlace is a place of --trust: a URL, or a path that may be relative.
+func trustedPlace(at string) (update.Place, error) {
+	switch {
+	case at == "":
+		return update.Place{}, errors.New("update: --trust is empty: give it a value, or leave it out")
+	case strings.Contains(at, "://"):
+		return update.Place{URL: at}, nil
+	}
+	path, err := filepath.Abs(at)
+	return update.Place{URL: path}, err
 }
 
 // updateOptions is the config as the pipeline wants it, for the newest
@@ -223,19 +242,6 @@ func allowed(au config.Audit) []audit.Allow {
 	return allow
 }
 
-func updateBump(b config.Bump) update.Bump {
-	out := update.Bump{Channel: b.Channel, Repo: bump.Repo{
-		Name: b.Name, Forge: b.Forge, URL: b.URL, Base: b.Base, TokenEnv: b.TokenEnv, Branch: b.Branch, Require: b.Require,
-	}}
-	if out.Channel == "" {
-		out.Channel = "nightly"
-	}
-	for _, f := range b.Files {
-		out.Files = append(out.Files, bump.File{Path: f.Path, Format: f.Format, Target: f.Target, Set: f.Set})
-	}
-	return out
-}
-
 // printUpdate tells a person what a run did.
 func (a *app) printUpdate(rep *update.Report) {
 	for _, out := range rep.Installs {
@@ -260,13 +266,7 @@ func (a *app) printUpdate(rep *update.Report) {
 		}
 	}
 	a.printLinked(rep)
-	for _, b := range rep.Bumps {
-		fmt.Fprintf(a.stdout, "bump %s: %s\n", b.Name, b.Message)
-		if b.URL != "" {
-			fmt.Fprintf(a.stdout, "  open the pull request at %s\n", b.URL)
-		}
-		io.WriteString(a.stdout, b.Diff)
-	}
+	a.printBumps(rep.Bumps)
 	if terminal(a.stdout) && !rep.DryRun {
 		a.printUsable(rep)
 	}
@@ -315,10 +315,6 @@ func (a *app) updateErrors(rep *update.Report) error {
 		}
 		a.fail(fmt.Errorf("update %s: %w", out.Install, out.Err))
 	}
-	for _, b := range rep.Bumps {
-		if b.Err != nil {
-			a.fail(fmt.Errorf("bump %s: %w", b.Name, b.Err))
-		}
-	}
+	a.failBumps(rep.Bumps)
 	return nil
 }

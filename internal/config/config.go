@@ -155,27 +155,6 @@ type Keep struct {
 	Bytes Size `yaml:"bytes" json:"bytes" jsonschema:"the oldest go while all of the install occupy more of the disk, also of the last; 0: not by size"`
 }
 
-// Bump is one repository whose pins are bumped.
-type Bump struct {
-	Name     string `yaml:"name" json:"name"`
-	Forge    string `yaml:"forge" json:"forge" jsonschema:"git, github, gitea or gitlab"`
-	URL      string `yaml:"url" json:"url"`
-	Base     string `yaml:"base,omitempty" json:"base,omitempty" jsonschema:"the branch that the bump goes to; empty: the remote's default"`
-	Branch   string `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema:"the branch that is pushed; empty: rocm-nightly/NAME"`
-	TokenEnv string `yaml:"token_env,omitempty" json:"token_env,omitempty" jsonschema:"the environment variable that holds the token"`
-	Require  string `yaml:"require,omitempty" json:"require,omitempty" jsonschema:"all: wait until every target has the night; available: bump those that have"`
-	Channel  string `yaml:"channel,omitempty" json:"channel,omitempty" jsonschema:"the channel of the pins; empty: nightly"`
-	Files    []Pins `yaml:"files" json:"files"`
-}
-
-// Pins says where in a file the pin of a target stands.
-type Pins struct {
-	Path   string            `yaml:"path" json:"path"`
-	Format string            `yaml:"format" json:"format" jsonschema:"nix"`
-	Target string            `yaml:"target" json:"target"`
-	Set    map[string]string `yaml:"set" json:"set" jsonschema:"attribute to template: {{.Version}}, {{.SRI}}, {{.Hex}}, {{.Nix32}}, {{.URL}}, {{.Size}}, {{.Date}}, {{.Family}}, {{.Target}}"`
-}
-
 // Serve is the daemon's status page.
 type Serve struct {
 	Listen string `yaml:"listen" json:"listen"`

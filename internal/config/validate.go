@@ -370,43 +370,6 @@ func (v *validator) health(h Health) {
 	}
 }
 
-func (c *Config) bumps(v *validator) {
-	seen := map[string]bool{}
-	for i, b := range c.Bump {
-		key := fmt.Sprintf("bump[%d]", i)
-		v.check(b.Name != "" && !seen[b.Name], key+".name", "missing, or another's: %q", b.Name)
-		seen[b.Name] = true
-		v.oneOf(key+".forge", b.Forge, "git", "github", "gitea", "gitlab")
-		v.check(b.URL != "", key+".url", "missing")
-		v.check(!credentials(b.URL), key+".url", "holds a password: put the token into the environment and name it in token_env")
-		if b.Require != "" {
-			v.oneOf(key+".require", b.Require, "all", "available")
-		}
-		if b.Channel != "" {
-			v.oneOf(key+".channel", b.Channel, ChannelNames()...)
-		}
-		v.check(len(b.Files) > 0, key+".files", "missing")
-		for j, f := range b.Files {
-			fkey := fmt.Sprintf("%s.files[%d]", key, j)
-			v.check(filepath.IsLocal(f.Path), fkey+".path", "%q is not a path inside the repository", f.Path)
-			v.oneOf(fkey+".format", f.Format, "nix")
-			_, known := c.GFX.Canonical(f.Target)
-			v.check(known, fkey+".target", "%q is no GPU target", f.Target)
-			v.check(len(f.Set) > 0, fkey+".set", "missing")
-		}
-	}
-}
-
-// credentials reports whether a URL holds a password.
-func credentials(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.User == nil {
-		return false
-	}
-	_, has := u.User.Password()
-	return has
-}
-
 // later refuses settings that this version cannot honour.
 func (c *Config) later(v *validator) {
 	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")

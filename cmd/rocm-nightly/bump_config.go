@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
+	"github.com/rocm-nightly/rocm-nightly/serve"
+	"github.com/rocm-nightly/rocm-nightly/update"
+)
+
+// updateBump is a bump of the config as the pipeline wants it.
+func updateBump(b config.Bump) update.Bump {
+	out := update.Bump{Channel: b.Channel, Repo: bump.Repo{
+		Name: b.Name, Forge: b.Forge, URL: b.URL, API: b.API, Base: b.Base, Branch: b.Branch,
+		TokenEnv:   b.TokenEnv,
+		Token:      secret.Source{Env: b.TokenEnv, File: b.TokenFile, Credential: b.TokenCredential},
+		SSHKey:     secret.Source{File: b.SSHKeyFile, Credential: b.SSHKeyCredential},
+		KnownHosts: secret.Source{File: b.KnownHostsFile, Credential: b.KnownHostsCredential},
+		Mode:       b.Mode, Fork: b.Fork, Require: b.Require, Group: b.Group,
+		MaxWait: time.Duration(b.MaxWait), MinAge: time.Duration(b.MinAge),
+		Signoff: b.Signoff, Title: b.Title, Message: b.Message,
+		Labels: b.Labels, Reviewers: b.Reviewers, Teams: b.Teams, Assignees: b.Assignees,
+		Draft: b.Draft, AutoMerge: b.AutoMerge, MergeMethod: b.MergeMethod, Reopen: b.Reopen, Dashboard: b.Dashboard,
+		Check: b.Check, CheckTimeout: time.Duration(b.CheckTimeout),
+		Config: "bump " + b.Name,
+	}}
+	if out.Channel == "" {
+		out.Channel = "nightly"
+	}
+	if a := b.App; a != nil {
+		out.App = bump.App{ID: a.ID, Installation: a.Installation, Key: secret.Source{Env: a.KeyEnv, File: a.KeyFile, Credential: a.KeyCredential}}
+	}
+	if l := b.Limits; l != nil {
+		out.OpenLimit, out.PullsPerHour, out.CommitsPerHour = l.Open, l.PullsPerHour, l.CommitsPerHour
+	}
+	if a := b.Author; a != nil {
+		out.Author = bump.Author{Name: a.Name, Email: a.Email}
+	}
+	for _, w := range b.Windows {
+		out.Windows = append(out.Windows, bump.Window{Cron: w.Cron, Length: time.Duration(w.Length)})
+	}
+	for _, f := range b.Files {
+		out.Files = append(out.Files, bump.File{Path: f.Path, Format: f.Format, Pattern: f.Pattern, Target: f.Target, Set: f.Set, Fetches: f.Fetches})
+	}
+	return out
+}
+
+// examplePin is what templates are tried on: nothing of it is empty.
+var examplePin = bump.Pin{
+	Version: "10.2.0a20260930", URL: "https://rocm.nightlies.amd.com/tarball/therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz",
+	SRI: "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", Hex: strings.Repeat("0", 64), Nix32: strings.Repeat("0", 52), Size: 1, Date: "2026-09-30",
+	Family: "gfx1151", Target: "gfx1151", Channel: "nightly", Name: "therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz",
+}
+
+// exampleSummary is what titles, messages and labels are tried on.
+var exampleSummary = bump.Summary{
+	Name: "example", Old: "10.2.0a20260929", New: "10.2.0a20260930", Targets: []string{"gfx1151"}, Families: []string{"gfx1151"},
+	Pins: []bump.Pin{examplePin}, Date: "2026-09-30", Title: "rocm: 10.2.0a20260929 -> 10.2.0a20260930", Body: "body",
+}
+
+// checkBumps reads every URL, window and format, and tries every template.
+func checkBumps(cfg *config.Config) error {
+	var errs []error
+	for i, b := range cfg.Bump {
+		for _, p := range bumpProblems(b) {
+			errs = append(errs, fmt.Errorf("bump[%d].%s (%s): %w", i, p.key, b.Name, p.err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// problem is what is wrong under a key.
+type problem struct {
+	key string
+	err error
+}
+
+// bumpProblems finds what is wrong with one bump, by its keys.
+func bumpProblems(b config.Bump) (all []problem) {
+	add := func(key string, err error) {
+		if err != nil {
+			all = append(all, problem{key, err})
+		}
+	}
+	add("url", bump.CheckURL(b.URL))
+	add("title", try(b.Title, exampleSummary))
+	add("message", try(b.Message, exampleSummary))
+	for i, text := range b.Labels {
+		add(fmt.Sprintf("labels[%d]", i), try(text, exampleSummary))
+	}
+	for i, w := range b.Windows {
+		_, err := serve.ParseSchedule(w.Cron, time.Now())
+		add(fmt.Sprintf("windows[%d].cron", i), err)
+	}
+	for i, f := range b.Files {
+		key := fmt.Sprintf("files[%d].", i)
+		add(key+"format", checkFormat(f))
+		add(key+"fetches", try(f.Fetches, examplePin))
+		for _, attr := range slices.Sorted(maps.Keys(f.Set)) {
+			err := try(f.Set[attr], examplePin)
+			if f.Set[attr] == "" {
+				err = errors.New("an empty value would blank the pin")
+			}
+			add(key+"set."+attr, err)
+		}
+	}
+	return all
+}
+
+// checkFormat reports a format that nobody reads.
+func checkFormat(f config.Pins) error {
+	format := f.Format
+	if format == "" {
+		format = pinfile.FormatOf(f.Path)
+	}
+	known := strings.Join(pinfile.Formats(), ", ")
+	switch {
+	case format == "":
+		return fmt.Errorf("the name of %s does not tell how it is read: name one of %s", f.Path, known)
+	case !slices.Contains(pinfile.Formats(), format):
+		return fmt.Errorf("%.40q is not one of %s", format, known)
+	}
+	return nil
+}
+
+// try expands a template, if there is one.
+func try(text string, over any) error {
+	t, err := template.New("template").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return err
+	}
+	return t.Execute(&upTo{left: 1 << 20}, over)
+}
+
+// upTo refuses to be written to without end.
+type upTo struct{ left int }
+
+func (u *upTo) Write(p []byte) (int, error) {
+	if u.left -= len(p); u.left < 0 {
+		return 0, errors.New("it writes without end")
+	}
+	return io.Discard.Write(p)
+}
