@@ -121,7 +121,7 @@ bump:
       - path: flake.nix
         format: nix
         target: gfx1151
-        set: {version: "{{.Version}}", srcHash: "{{.SRI}}"}
+        set: {version: "{{.Version}}", src.url: "{{.URL}}", src.hash: "{{.SRI}}"}
 `, filepath.Join(s.dir, "root"), url, filepath.Join(s.dir, "rocm"), s.repo)
 }
 
@@ -276,10 +276,13 @@ const demoFlake = `{
     let
       gpuarch = "gfx1151";
       version = "10.1.0a20260822"; # bumped by rocm-nightly
-      srcHash = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+      src = {
+        url = "https://rocm.nightlies.amd.com/tarball/therock-dist-linux-gfx1151-10.1.0a20260822.tar.gz";
+        hash = "sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+      };
     in
     {
-      lib = { inherit gpuarch version srcHash; };
+      lib = { inherit gpuarch version src; };
     };
 }
 `
