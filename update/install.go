@@ -28,6 +28,7 @@ type task struct {
 
 	est    *estimate // what the tarball will become, once it was asked
 	warned bool      // that there may not be enough room
+	told   bool      // what it takes of the disk
 
 	sums   *store.PartSums // of the download, if it is to be kept
 	anew   bool            // the generation was made by this run

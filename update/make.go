@@ -80,8 +80,9 @@ func (t *task) unmade(err error) bool {
 
 // fetch makes a generation of the tarball; nil with --no-install.
 func (t *task) fetch(ctx context.Context, rec *Record) (gen *store.Generation, err error) {
-	t.say("download", "downloading "+t.rel.Name)
 	dir := t.r.o.Store.SpoolDir(t.rel.Channel, t.rel.Name)
+	t.oneAtATime(dir)
+	t.say("download", "downloading "+t.rel.Name)
 	t.r.pending[dir] = true
 	dl, rel, err := t.r.download(ctx, t.rel, t.allow(ctx))
 	if err != nil {

@@ -73,9 +73,9 @@ func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 		}
 		t.out.Message = fmt.Sprintf("would activate %s, which is here already%s", gen.Name, over)
 	case t.r.o.NoInstall && t.kept() != nil:
-		t.out.Message = fmt.Sprintf("would repack and audit the tarball that is kept in %s, and install nothing", t.kept().Dir)
+		t.out.Message = fmt.Sprintf("would repack and audit the tarball that is kept in %s, and keep the record alone", t.kept().Dir)
 	case t.r.o.NoInstall:
-		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep nothing", t.rel.URL)
+		t.out.Message = fmt.Sprintf("would download %s, repack and audit it, and keep the record alone", t.rel.URL)
 	case w != nil:
 		t.out.Message = fmt.Sprintf("%s, and not activate it%s: %s", t.planMake(), t.planPrune(ctx, next, true, ", and remove "), w.Reason)
 	default:

@@ -107,17 +107,17 @@ func (r *run) proofFrom(ctx context.Context, p *recorded, old string) (*body.Pro
 		return &out, nil
 	}
 	out.Old = r.oldOf(ctx, p, old)
-	was, ok := treeOf(p.slot, old)
-	if !ok {
+	was := treesOf(p.slot, old)
+	if len(was) == 0 {
 		out.NoDiff = fmt.Sprintf("nothing is kept here of the tree of %s", old)
 		return &out, nil
 	}
-	is, ok := treeOf(p.slot, p.pin.Version.String())
-	if !ok || !p.listed(is) {
+	is := slices.DeleteFunc(treesOf(p.slot, p.pin.Version.String()), func(tree diff.Source) bool { return !p.listed(tree) })
+	if len(is) == 0 {
 		out.NoDiff = "nothing is kept here of the new tree"
 		return &out, nil
 	}
-	d, err := diff.Compare(ctx, was, is, diff.Options{Listed: maxListed})
+	d, err := diff.Compare(ctx, was[0], is[0], diff.Options{Listed: maxListed})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -156,19 +156,22 @@ func (r *run) oldOf(ctx context.Context, p *recorded, version string) *body.Old 
 	return old
 }
 
-// treeOf finds what there is of the tree of a version: the generation, or what was
-// kept of it.
-func treeOf(sl *store.Slot, version string) (diff.Source, bool) {
+// treesOf finds what there is of the tree of a version: generations, the newest
+// first, and what was kept of it.
+func treesOf(sl *store.Slot, version string) []diff.Source {
+	var all []diff.Source
 	gens, err := sl.Generations()
 	if err == nil {
 		for _, g := range slices.Backward(gens) {
 			if g.Version == version {
-				return diff.Source{Name: version, Dir: g.Dir, List: manifest.FilesName}, true
+				all = append(all, diff.Source{Name: version, Dir: g.Dir, List: manifest.FilesName})
 			}
 		}
 	}
-	rec, err := sl.Record(version)
-	return diff.Source{Name: version, Dir: rec.Dir}, err == nil
+	if rec, err := sl.Record(version); err == nil {
+		all = append(all, diff.Source{Name: version, Dir: rec.Dir})
+	}
+	return all
 }
 
 // listed reports whether a tree is the one that the record of the run is about.

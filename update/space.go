@@ -84,6 +84,10 @@ func (t *task) room(ctx context.Context, what string, look func() *Room) error {
 		return nil
 	}
 	t.out.Space = room
+	if t.r.o.NoInstall && !t.told {
+		t.told = true
+		t.r.o.Log.Info("this is what it takes of the disk at most, until it is judged", "install", t.out.Install, "takes", room.need.String(), "free", room.space.String())
+	}
 	switch diskspace.Fit(room.Fits) {
 	case diskspace.Short:
 		err := &diskspace.ShortError{What: what, Need: room.need, Space: room.space}

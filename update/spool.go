@@ -37,6 +37,15 @@ func (t *task) served() {
 	}
 }
 
+// oneAtATime removes the downloads that have served before another begins, in a run
+// that installs nothing: there the disk is that of a job, and holds one at a time.
+func (t *task) oneAtATime(next string) {
+	if !t.r.o.NoInstall {
+		return
+	}
+	t.r.spools = slices.DeleteFunc(t.r.spools, func(dir string) bool { return dir != next && !t.r.pending[dir] && dropSpool(dir) == nil })
+}
+
 // dropSpool removes a spool under the lock of its directory.
 func dropSpool(dir string) error {
 	d, err := os.Open(dir)

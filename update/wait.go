@@ -87,7 +87,7 @@ func (t *task) inUse(ctx context.Context) string {
 // waitsFor says what becomes of a staged generation. Those before it that are not
 // to stay go: or every night that waits would.
 func (t *task) waitsFor(ctx context.Context, name string, w *Wait) {
-	t.out.pin = nil // what is not to be active here is not proposed to others
+	t.out.pin = nil // what is proposed to others, the record of the run says: see recorded
 	t.out.Waits = w
 	t.out.Message = name + " is here but not active"
 	t.prune(ctx)

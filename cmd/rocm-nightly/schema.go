@@ -64,6 +64,8 @@ func printed() map[string]form {
 		"activate":      {title: "rocm-nightly activate --json", heading: "activate --json", of: reflect.TypeFor[activated]()},
 		"hold":          {title: "rocm-nightly hold and unhold --json", heading: "hold --json and unhold --json", of: reflect.TypeFor[held]()},
 		"update":        {title: "rocm-nightly update --json", heading: "update --json", of: reflect.TypeFor[update.Report]()},
+		"bump":          {title: "rocm-nightly bump --json", heading: "bump --json", of: reflect.TypeFor[update.Proposed]()},
+		"bump-write":    {title: "rocm-nightly bump --write --json", heading: "bump --write --json", of: reflect.TypeFor[written]()},
 		"verify":        {title: "rocm-nightly verify --json", heading: "verify --json", of: reflect.TypeFor[verifyReport]()},
 		"prune":         {title: "rocm-nightly prune --json", heading: "prune --json", of: reflect.TypeFor[pruneReport]()},
 		"remove":        {title: "rocm-nightly remove --json", heading: "remove --json", of: reflect.TypeFor[removed]()},
@@ -159,6 +161,8 @@ func elsewhere() map[part]part {
 		{"runs/VERSION.json", "pin"}:           {"ledger.jsonl", ""},
 		{"update --json", "installs[].reused"}: {"runs/VERSION.json", "reused"},
 		{"update --json", "installs[].bump[]"}: {"update --json", "bumps[]"},
+		{"bump --json", "bumps[]"}:             {"update --json", "bumps[]"},
+		{"bump --write --json", "edits[]"}:     {"update --json", "bumps[].edits[]"},
 		{"update --json", "installs[].health"}: {"runs/VERSION.json", "health"},
 		{"update --json", "installs[].hold"}:   {"state.json", "hold"},
 
