@@ -3,6 +3,8 @@ package update
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
@@ -136,17 +138,21 @@ func (r *run) bumpOptions(b Bump, j *job) bump.Options {
 		DryRun: r.o.DryRun, Depth: r.o.Depth, Migrate: r.o.Migrate, Force: r.o.Force, Now: r.o.Now, Log: r.o.Log,
 		Published: r.published(b.Channel), Proofs: map[string]body.Proof{},
 		Proof: func(ctx context.Context, target string, old string) (*body.Proof, error) {
-			p := j.pins[target]
-			if p == nil {
-				return nil, nil
+			for named, p := range j.pins {
+				if named == target || p.target == target {
+					return r.proofFrom(ctx, p, old)
+				}
 			}
-			return r.proofFrom(ctx, p, old)
+			return nil, nil
 		},
 		Event: func(e bump.Event) { r.o.Event(Event{Stage: "bump", Message: e.Repo + ": " + e.Message}) },
 	}
-	for target, p := range j.pins {
-		o.Proofs[target] = p.proof()
-		o.Verified = append(o.Verified, p.line())
+	for _, named := range slices.Sorted(maps.Keys(j.pins)) {
+		p := j.pins[named]
+		o.Proofs[p.target] = p.proof()
+		if line := p.line(); !slices.Contains(o.Verified, line) {
+			o.Verified = append(o.Verified, line)
+		}
 	}
 	return o
 }

@@ -143,7 +143,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		{"look", "Look:", []*cobra.Command{a.listCmd(), a.statusCmd(), a.doctorCmd(), a.auditCmd(), a.verifyCmd(), a.diffCmd()}},
 		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
 		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},
-		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.initCmd(), a.tarballCmd(), a.patchelfCmd()}},
+		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.feedCmd(), a.initCmd(), a.tarballCmd(), a.patchelfCmd()}},
 		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.versionCmd()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
