@@ -73,7 +73,9 @@ func (r *run) jobOf(ctx context.Context, b Bump, installs []*Outcome) (*job, []*
 			continue
 		}
 		if p == nil {
-			j.missing = append(j.missing, want)
+			if !slices.Contains(j.missing, want) {
+				j.missing = append(j.missing, want)
+			}
 			continue
 		}
 		p.target = want

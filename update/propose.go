@@ -33,24 +33,28 @@ type UnverifiedError struct {
 }
 
 func (e *UnverifiedError) Error() string {
-	what := "no night"
+	night := "a night"
 	if e.Version != "" {
-		what = e.Version + ", of which no run"
-	} else {
-		what += ", of which a run"
+		night = e.Version
 	}
-	return fmt.Sprintf("for %s of channel %s there is %s has left a record here: a pin rests on a tarball that was verified, repacked and audited (make one: %s)",
-		strings.Join(e.Targets, ", "), e.Channel, what, e.Command())
+	return fmt.Sprintf("no run here has verified, repacked and audited %s of channel %s for %s, and a pin rests on such a record (make one: %s)",
+		night, e.Channel, strings.Join(e.Targets, ", "), e.Command())
 }
 
-// Command is what makes the records.
+// Command is what makes the records. A target on the command line is of the channel
+// that the config's install of it has, else of nightly.
 func (e *UnverifiedError) Command() string {
 	text := "rocm-nightly update --no-install"
-	for _, t := range e.Targets {
-		text += " --arch " + t
+	if e.Channel == "nightly" {
+		for _, t := range e.Targets {
+			text += " --arch " + t
+		}
 	}
 	if e.Version != "" {
 		text += " --version " + e.Version
+	}
+	if e.Channel != "nightly" {
+		text += ", with installs of channel " + e.Channel + " in the config"
 	}
 	return text
 }
