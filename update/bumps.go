@@ -163,8 +163,8 @@ func (r *run) bumpOptions(b Bump, j *job) bump.Options {
 // index was read as a whole in this run.
 func (r *run) published(channel string) func(name string) bool {
 	l := r.listings[channel]
-	if l == nil || l.err != nil {
-		return nil
+	if l == nil || l.err != nil || r.o.Version != "" || r.o.Policy.Series != "" {
+		return nil // or only those indexes were asked that may have the one version
 	}
 	names := map[string]bool{}
 	for _, s := range l.l.Sources {

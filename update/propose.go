@@ -65,6 +65,7 @@ func (e *UnverifiedError) Command() string {
 // became of each repository is in the report.
 func Propose(ctx context.Context, o Options, p Proposal) (*Proposed, error) {
 	o = o.withDefaults()
+	o.Installs = nil // which GPUs this machine has does not matter
 	if _, err := o.expand(); err != nil {
 		return nil, err
 	}
@@ -147,6 +148,7 @@ func Pins(ctx context.Context, o Options, channel string, targets []string) (map
 		}
 		b.Files = append(b.Files, bump.File{Target: t})
 	}
+	o.Installs = nil // which GPUs this machine has does not matter
 	if _, err := o.expand(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
@@ -251,5 +252,38 @@ func TestRecordsOfAFamily(t *testing.T) {
 	}
 	if p, err := r.recorded(context.Background(), "stable", "gfx1030"); p != nil || err != nil {
 		t.Errorf("%v, %v", p, err)
+	}
+}
+
+// Which GPUs a machine has does not matter for what it proposes: it may have none.
+func TestProposingNeedsNoGPU(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 2)
+	w.run(noInstall)
+	auto := func(o *Options) {
+		o.Installs, o.Sys = []Install{{Target: "auto", Channel: "nightly"}}, fstest.MapFS{}
+	}
+	if got := w.version(auto); got != "10.2.0a20260929" {
+		t.Error(got)
+	}
+}
+
+// Whether an index still lists a name is only said where all of it was read.
+func TestPublished(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260929", 2)
+	r := newRun(w.o.withDefaults())
+	if r.published("nightly") != nil {
+		t.Error("said before an index was read")
+	}
+	if _, err := r.list(context.Background(), "nightly"); err != nil {
+		t.Fatal(err)
+	}
+	lists := r.published("nightly")
+	if lists == nil || !lists("therock-dist-linux-gfx1151-10.2.0a20260929.tar.gz") || lists("therock-dist-linux-gfx1151-10.2.0a20260101.tar.gz") {
+		t.Error("the index is not told right")
+	}
+	if r.o.Version = "10.2.0a20260929"; r.published("nightly") != nil {
+		t.Error("said of an index that was asked for one version")
 	}
 }

@@ -24,6 +24,7 @@ type bumpOptions struct {
 	migrate bool
 	force   bool
 	ledger  string
+	trust   []string
 	outputs bool
 }
 
@@ -65,6 +66,7 @@ no-result.`,
 	f.BoolVar(&o.migrate, "migrate", false, "edit host and directory of addresses too, where nothing is served any more")
 	f.BoolVar(&o.force, "force", false, "make the branch anew whoever's commits it holds, and offer again what was closed")
 	f.StringVar(&o.ledger, "ledger", "", "the `file` that update was told to remember tarballs in, if not the store's ledger")
+	trustFlag(c, &o.trust)
 	f.BoolVar(&o.outputs, "github-output", false, "write what happened to $GITHUB_OUTPUT, for later steps of a workflow")
 	a.jsonFlag(c)
 	return c
@@ -102,6 +104,9 @@ func (a *app) bump(ctx context.Context, o bumpOptions) error {
 	uo.Store = st
 	if o.ledger != "" {
 		uo.Ledger = store.OpenLedger(o.ledger)
+	}
+	if uo.Trust, err = trusted(uo.Trust, o.trust); err != nil {
+		return usage(err)
 	}
 	uo.DryRun, uo.Depth, uo.Migrate, uo.Force = o.dryRun != "", o.dryRun, o.migrate, o.force
 	if o.write != "" {

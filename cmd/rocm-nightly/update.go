@@ -64,7 +64,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f.BoolVar(&o.acceptNewBytes, "accept-new-bytes", false, "take new bytes under a name that is known with others")
 	f.BoolVar(&o.retry, "retry", false, "try nights again that failed before (status lists them)")
 	f.StringVar(&o.ledger, "ledger", "", "remember verified tarballs in this `file`, not in the store's ledger")
-	f.StringArrayVar(&o.trust, "trust", nil, "another `file` or URL of a ledger or a rocm-nightly.lock whose digests must hold, as trust in the config; may be given again")
+	trustFlag(c, &o.trust)
 	a.jsonFlag(c)
 	return c
 }
@@ -106,28 +106,36 @@ func (a *app) updateOnce(ctx context.Context, cfg *config.Config, o updateOption
 	if len(o.arch) > 0 {
 		uo.Installs = archInstalls(cfg, o.arch)
 	}
-	for _, at := range o.trust {
-		place, err := trustedPlace(at)
-		if err != nil {
-			return nil, usage(err)
-		}
-		uo.Trust = append(uo.Trust, place)
+	if uo.Trust, err = trusted(uo.Trust, o.trust); err != nil {
+		return nil, usage(err)
 	}
 	uo.Retry = o.retry
 	uo.DryRun, uo.NoInstall, uo.NoBump, uo.AcceptNewBytes = o.dryRun, o.noInstall, o.noBump, o.acceptNewBytes
 	return update.Run(ctx, uo)
 }
 
-// trustedPlace is a place of --trust: a URL, or a path that may be relative.
-func trustedPlace(at string) (update.Place, error) {
-	switch {
-	case at == "":
-		return update.Place{}, errors.New("update: --trust is empty: give it a value, or leave it out")
-	case strings.Contains(at, "://"):
-		return update.Place{URL: at}, nil
+// trustFlag is --trust of the verbs that propose.
+func trustFlag(c *cobra.Command, to *[]string) {
+	c.Flags().StringArrayVar(to, "trust", nil, "a `file` or URL of a ledger or a rocm-nightly.lock whose digests must hold, as trust in the config; may be given again")
+}
+
+// trusted adds the places of --trust, URLs or paths that may be relative.
+func trusted(places []update.Place, flags []string) ([]update.Place, error) {
+	places = slices.Clone(places)
+	for _, at := range flags {
+		if at == "" {
+			return nil, errors.New("--trust is empty: give it a value, or leave it out")
+		}
+		if !strings.Contains(at, "://") {
+			path, err := filepath.Abs(at)
+			if err != nil {
+				return nil, err
+			}
+			at = path
+		}
+		places = append(places, update.Place{URL: at})
 	}
-	path, err := filepath.Abs(at)
-	return update.Place{URL: path}, err
+	return places, nil
 }
 
 // updateOptions is the config as the pipeline wants it, for the newest
