@@ -207,9 +207,9 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
 		}
 	}
-	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Now: r.o.Now})
+	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Migrate: r.o.Migrate, Now: r.o.Now, Log: r.o.Log})
 	done := r.o.bumped(b.Name, res, err)[0]
-	done.Diff, done.Body = "", "" // their hash is none
+	done.Diff, done.Body, done.Edits = "", "", nil // their hash is none
 	if err == nil && res.Changed {
 		done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", res.Title, res.Branch)
 	}
