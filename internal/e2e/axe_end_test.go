@@ -98,7 +98,7 @@ func (a *axe) look(t *testing.T, at string) {
 // kept are the names that may be in the store when nothing is under way.
 var kept = []string{
 	"cache", "leases", "ledger.jsonl", "links.json", "links.lock", "run.lock", "slots", "spool", "spool/nightly", "store.json", "tarballs", "tarballs/nightly", axeSlot,
-	axeSlot + "/checks.json", axeSlot + "/current", axeSlot + "/generations", axeSlot + "/runs", axeSlot + "/seals", axeSlot + "/state.json", axeSlot + "/switch.lock",
+	axeSlot + "/checks.json", axeSlot + "/current", axeSlot + "/generations", axeSlot + "/records", axeSlot + "/runs", axeSlot + "/seals", axeSlot + "/state.json", axeSlot + "/switch.lock",
 }
 
 // debris lists what is in the store, and beside its link, that a finished run
@@ -146,12 +146,15 @@ func (a *axe) belongs(rel string) bool {
 		return ok && err == nil
 	}
 	switch filepath.Clean(dir) {
-	case axeSlot + "/generations", "cache", "tarballs/nightly":
+	case axeSlot + "/generations", axeSlot + "/records", "cache", "tarballs/nightly":
 		return true
 	case axeSlot + "/seals":
 		return of(".seal")
 	case axeSlot + "/runs":
 		return !strings.HasSuffix(name, ".intoto.json") || of(".intoto.json")
+	}
+	if filepath.Dir(filepath.Clean(dir)) == axeSlot+"/records" {
+		return name == "manifest.json" || name == "files.jsonl.zst" || name == "texts.jsonl.zst"
 	}
 	return strings.HasPrefix(dir, "tarballs/nightly/") && (name == "tarball.json" || name == "state.json" || len(strings.Trim(name, "0123456789")) == 0)
 }
