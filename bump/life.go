@@ -21,6 +21,7 @@ type life struct {
 	baseAt forge.Commit
 	tip    *forge.Commit // of the branch; nil if there is none
 	change *change
+	proofs []body.Proof // of the pins of change
 	texts  texts
 	plain  string // the text of the commit's message
 	who    us
@@ -103,6 +104,9 @@ func (l *life) edit(ctx context.Context) error {
 	if !l.res.Changed {
 		return nil
 	}
+	if !l.o.DryRun || l.o.Depth != DepthLookup {
+		l.prove(ctx)
+	}
 	in := l.input()
 	in.Flavor = body.Plain
 	message := body.Message(in)
@@ -113,6 +117,17 @@ func (l *life) edit(ctx context.Context) error {
 	l.plain = l.texts.message
 	l.res.Title, l.res.Body = l.texts.title, messageBody(l.texts.title, l.message())
 	return nil
+}
+
+// prove finds out what the pins of the change rest on.
+func (l *life) prove(ctx context.Context) {
+	l.proofs = nil
+	for _, pin := range l.change.pins {
+		_, told := l.o.Proofs[pin.Target]
+		if told || l.o.Proof != nil {
+			l.proofs = append(l.proofs, l.o.ProofOf(ctx, pin.Target, pin, oldVersion(l.change.edits, pin)))
+		}
+	}
 }
 
 // messageBody is what follows the title.

@@ -204,18 +204,13 @@ const nameRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 func (l *life) input() body.Input {
 	in := body.Input{
 		Flavor: body.Flavor(l.repo.Forge), Name: l.repo.Name, Config: l.repo.Config, Base: l.base, Branch: l.u.branch,
-		Pins: l.change.pins, Skipped: l.u.skipped, Checks: l.checks,
+		Pins: l.change.pins, Proofs: l.proofs, Skipped: l.u.skipped, Checks: l.checks,
 	}
 	if l.repo.Forge == "github" {
 		in.Limit = githubLimit
 	}
 	for i, e := range l.change.edits {
 		in.Edits = append(in.Edits, body.Edit{Path: e.Path, Key: e.Attr, Target: e.Target, From: e.From, To: e.To, Line: l.change.lines[i]})
-	}
-	for _, pin := range l.change.pins {
-		if p, ok := l.o.Proofs[pin.Target]; ok {
-			in.Proofs = append(in.Proofs, p)
-		}
 	}
 	for _, line := range slices.Concat(l.o.Verified, l.notes) {
 		in.Notes = append(in.Notes, oneLine(line))

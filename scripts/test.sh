@@ -14,6 +14,11 @@ else
 	echo "test: the corpus could not be built; tests that need it are skipped" >&2
 fi
 
+# Real forges: a Gitea, and what checks our requests against GitHub's own
+# description of its API. Both stay in the cache, by version.
+./scripts/gitea.sh >/dev/null || echo "test: Gitea could not be built; tests that need it are skipped" >&2
+./scripts/openapi.sh >/dev/null || echo "test: GitHub's description could not be installed; tests that need it are skipped" >&2
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 race=-race

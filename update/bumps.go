@@ -152,9 +152,6 @@ func (r *run) bumpOptions(b Bump, j *job) bump.Options {
 	for _, named := range slices.Sorted(maps.Keys(j.pins)) {
 		p := j.pins[named]
 		o.Proofs[p.target] = p.proof()
-		if line := p.line(); !slices.Contains(o.Verified, line) {
-			o.Verified = append(o.Verified, line)
-		}
 	}
 	return o
 }
@@ -224,11 +221,4 @@ func (r *run) names(b Bump, out *Outcome) bool {
 		}
 	}
 	return false
-}
-
-// line says what a pin rests on, for a commit's message.
-func (p *recorded) line() string {
-	a := p.rec.Repack.Audit
-	return fmt.Sprintf("%s: sha256 of the whole tarball, %d bytes; audit: %d fatal, %d required, %d warnings",
-		p.slot.Name(), p.pin.Size, a.Fatal, a.Required, a.Warnings)
 }

@@ -119,7 +119,8 @@ type Bumped struct {
 	Message string   `json:"message"`
 	Error   string   `json:"error,omitempty"`
 
-	Err error `json:"-"`
+	Summary string `json:"-"` // the text of the request
+	Err     error  `json:"-"`
 }
 
 // Edited is one value that a bump changes.
@@ -199,7 +200,7 @@ func (o Options) bumpedOf(name string, res *bump.Result) *Bumped {
 	b := &Bumped{
 		Name: name, Event: o.event(res), Action: res.Action, Actions: res.Actions, Changed: res.Changed, Pushed: res.Pushed, Base: res.Base,
 		Branch: res.Branch, Commit: res.Commit, Signed: res.Verified, Number: res.Number, URL: res.URL, Title: res.Title,
-		Waiting: res.Waiting, Skipped: res.Skipped, Message: res.Message,
+		Waiting: res.Waiting, Skipped: res.Skipped, Message: res.Message, Summary: res.Body,
 	}
 	for _, e := range res.Edits {
 		b.Edits = append(b.Edits, Edited{e.Path, e.Attr, e.Target, e.From, e.To})
@@ -219,7 +220,7 @@ func (o Options) event(res *bump.Result) string {
 		return EventUpdated
 	}
 	switch {
-	case res.Pushed, o.DryRun && res.Changed && res.Action == "":
+	case res.Pushed, o.DryRun && (o.Depth == bump.DepthLookup || o.Depth == bump.DepthDiff) && res.Changed && res.Action == bump.ActionNone:
 		return EventUpdated
 	case len(res.Waiting) > 0:
 		return EventNoResult

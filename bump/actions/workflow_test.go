@@ -201,7 +201,7 @@ func TestActionRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	evil := "x; touch " + dir + "/harm; $(touch " + dir + "/harm) `touch " + dir + "/harm` '\" --no-such"
-	common := "--config\nc d.yaml\n--root\n" + dir + "/rocm-nightly\n--progress\nplain\n"
+	common := "--config\nc d.yaml\n--root\n" + dir + "/rocm-nightly\n--progress\nplain\n--github-output\n"
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -211,7 +211,7 @@ func TestActionRuns(t *testing.T) {
 		{"default", []string{"BUMP_COMMAND=update", "BUMP_DRY_RUN=false", "BUMP_CONFIG=c d.yaml"}, "update\n--no-install\n" + common, 0},
 		{"bump, dry", []string{"BUMP_COMMAND=bump", "BUMP_DRY_RUN=true", "BUMP_CONFIG=c d.yaml"}, "bump\n" + common + "--dry-run\n", 0},
 		{"all hostile", []string{"BUMP_COMMAND=update", "BUMP_CONFIG=" + evil, "BUMP_STATE=" + evil, "BUMP_VERSION=" + evil},
-			"update\n--no-install\n--config\n" + evil + "\n--root\n" + evil + "\n--progress\nplain\n--version=" + evil + "\n", 0},
+			"update\n--no-install\n--config\n" + evil + "\n--root\n" + evil + "\n--progress\nplain\n--github-output\n--version=" + evil + "\n", 0},
 		{"hostile command", []string{"BUMP_COMMAND=" + evil}, "", 2},
 		{"hostile dry run", []string{"BUMP_COMMAND=bump", "BUMP_DRY_RUN=" + evil}, "", 2},
 	} {

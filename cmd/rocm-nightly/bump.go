@@ -67,7 +67,7 @@ no-result.`,
 	f.BoolVar(&o.force, "force", false, "make the branch anew whoever's commits it holds, and offer again what was closed")
 	f.StringVar(&o.ledger, "ledger", "", "the `file` that update was told to remember tarballs in, if not the store's ledger")
 	trustFlag(c, &o.trust)
-	f.BoolVar(&o.outputs, "github-output", false, "write what happened to $GITHUB_OUTPUT, for later steps of a workflow")
+	outputsFlag(c, &o.outputs)
 	a.jsonFlag(c)
 	return c
 }
@@ -80,8 +80,8 @@ func (o bumpOptions) check() error {
 		return fmt.Errorf("bump: --dry-run %q is not one of lookup, diff, full", o.dryRun)
 	case o.write != "" && o.dryRun != "":
 		return errors.New("bump: --write and --dry-run: a checkout shows its own diff (git diff)")
-	case o.write != "" && (o.force || o.outputs || o.migrate):
-		return errors.New("bump: --force, --migrate and --github-output are about a request, and --write makes none")
+	case o.write != "" && (o.force || o.outputs):
+		return errors.New("bump: --force and --github-output are about a request, and --write makes none")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *app) bump(ctx context.Context, o bumpOptions) error {
 	p.close()
 	a.code = rep.Exit
 	if o.outputs {
-		if err := a.githubOutput(rep); err != nil {
+		if err := a.githubOutput(rep.Bumps); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,6 @@ import (
 func updateBump(b config.Bump) update.Bump {
 	out := update.Bump{Channel: b.Channel, Repo: bump.Repo{
 		Name: b.Name, Forge: b.Forge, URL: b.URL, API: b.API, Base: b.Base, Branch: b.Branch,
-		TokenEnv:   b.TokenEnv,
 		Token:      secret.Source{Env: b.TokenEnv, File: b.TokenFile, Credential: b.TokenCredential},
 		SSHKey:     secret.Source{File: b.SSHKeyFile, Credential: b.SSHKeyCredential},
 		KnownHosts: secret.Source{File: b.KnownHostsFile, Credential: b.KnownHostsCredential},

@@ -40,6 +40,8 @@ func (a *app) bumpWrite(ctx context.Context, cfg *config.Config, uo update.Optio
 		return err
 	}
 	files, targets := filesOf(cfg, b, o.arch)
+	repo := updateBump(b).Repo
+	repo.Files = files
 	if len(files) == 0 {
 		return usage(fmt.Errorf("bump: bump %s has no pin of %s", b.Name, strings.Join(o.arch, ", ")))
 	}
@@ -57,11 +59,11 @@ func (a *app) bumpWrite(ctx context.Context, cfg *config.Config, uo update.Optio
 			return err
 		}
 	}
-	edits, err := bump.WriteCheckout(dir, files, pins)
+	res, err := bump.Write(dir, repo, pins, bump.Options{Migrate: o.migrate})
 	if err != nil {
 		return fmt.Errorf("bump: edit %s: %w", dir, err)
 	}
-	a.printWritten(dir, edits, text)
+	a.printWritten(dir, res.Edits, text)
 	return nil
 }
 

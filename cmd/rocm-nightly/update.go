@@ -19,6 +19,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/diskspace"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
 	"github.com/rocm-nightly/rocm-nightly/internal/hostpkg"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/unpack"
@@ -35,6 +36,7 @@ type updateOptions struct {
 	retry          bool
 	ledger         string
 	trust          []string
+	outputs        bool
 }
 
 func (a *app) updateCmd() *cobra.Command {
@@ -65,6 +67,7 @@ change. Whatever fails, what was installed stays in use.`,
 	f.BoolVar(&o.retry, "retry", false, "try nights again that failed before (status lists them)")
 	f.StringVar(&o.ledger, "ledger", "", "remember verified tarballs in this `file`, not in the store's ledger")
 	trustFlag(c, &o.trust)
+	outputsFlag(c, &o.outputs)
 	a.jsonFlag(c)
 	return c
 }
@@ -88,6 +91,11 @@ func (a *app) update(ctx context.Context, o updateOptions) error {
 		a.printJSON(rep)
 	} else {
 		a.printUpdate(rep)
+	}
+	if o.outputs {
+		if err := a.githubOutput(rep.Bumps); err != nil {
+			return errors.Join(a.updateErrors(rep), err)
+		}
 	}
 	return a.updateErrors(rep)
 }
@@ -142,6 +150,11 @@ func trusted(places []update.Place, flags []string) ([]update.Place, error) {
 // admissible version or for the one that is named.
 func (a *app) updateOptions(cfg *config.Config, wanted string, event func(update.Event), log *slog.Logger) update.Options {
 	uo := updateConfig(cfg, wanted)
+	if len(cfg.Bump) > 0 { // tokens are about to be read
+		if err := secret.KeepOutOfCores(); err != nil {
+			log.Warn("a core of this process could hold tokens", "error", err)
+		}
+	}
 	uo.Log, uo.Event, uo.Kernel = log, event, kernelRelease()
 	uo.Smoke, uo.Tool = cfg.Health.Smoke, tool()
 	uo.Health = update.Health{Command: cfg.Health.Command, Timeout: time.Duration(cfg.Health.Timeout), Sandbox: cfg.Health.Sandbox}
