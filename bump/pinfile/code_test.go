@@ -32,19 +32,6 @@ func codeFormat(tb testing.TB, name string) format {
 	return format{}
 }
 
-// rewriteWhole edits the documents whose values are not edited in place, such
-// as a changelog that gets a new entry; ok is false for all others.
-func rewriteWhole(doc document, set map[string]string) (out []byte, ok bool, err error) {
-	d, ok := doc.(interface {
-		rewrite(set map[string]string) ([]byte, error)
-	})
-	if !ok {
-		return nil, false, nil
-	}
-	out, err = d.rewrite(set)
-	return out, true, err
-}
-
 // codeSpan is an edit that was made.
 type codeSpan struct {
 	start, end int
