@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,34 +24,56 @@ func parsePkgbuild(src []byte, _ Options) (document, error) {
 	return &pkgbuildDoc{r.codeTree}, nil
 }
 
-// implied resets pkgrel where pkgver changes: PKGBUILD(5) wants it to begin
-// at 1 again with every new version.
+// implied resets pkgrel where pkgver changes, by itself or with a name that it
+// is made of: PKGBUILD(5) wants it to begin at 1 again with every new version.
 func (d *pkgbuildDoc) implied(set map[string]string) map[string]string {
+	for key := range set {
+		if k, err := parseCodeKey(key); err == nil && k.last() == "pkgrel" {
+			return nil
+		}
+	}
+	if rel, _, err := d.find("pkgrel"); err != nil || len(rel) != 1 || rel[0].Problem != "" || rel[0].Value == "1" {
+		return nil
+	}
+	ver, _, err := d.find("pkgver")
+	if err != nil || len(ver) != 1 {
+		return nil
+	}
 	for key, value := range set {
-		k, err := parseCodeKey(key)
-		if err != nil {
+		sites, _, err := d.find(key)
+		if err != nil || len(sites) != 1 || sites[0].Value == value {
 			continue
 		}
-		if len(k.parts) == 1 && k.last() == "pkgrel" {
-			return nil
+		if sites[0].Start == ver[0].Start || d.pkgverNames(sites[0], value) {
+			return map[string]string{"pkgrel": "1"}
 		}
-		if len(k.parts) != 1 || k.last() != "pkgver" {
-			continue
-		}
-		if ver, _, err := d.find(key); err != nil || len(ver) != 1 || ver[0].Value == value {
-			return nil
-		}
-		if rel, _, err := d.find("pkgrel"); err != nil || len(rel) != 1 || rel[0].Problem != "" || rel[0].Value == "1" {
-			return nil
-		}
-		for other := range set {
-			if ok, err := parseCodeKey(other); err == nil && ok.last() == "pkgrel" {
-				return nil
-			}
-		}
-		return map[string]string{"pkgrel": "1"}
 	}
 	return nil
+}
+
+// pkgverNames reports whether pkgver, which is no value of its own, is another
+// one when s is value.
+func (d *pkgbuildDoc) pkgverNames(s Site, value string) bool {
+	text, err := s.Encode(value)
+	if err != nil {
+		return false
+	}
+	was, before := pkgverOf(d.src)
+	now, after := pkgverOf(slices.Concat(d.src[:s.Start], text, d.src[s.End:]))
+	return before && after && was != now
+}
+
+// pkgverOf works out the pkgver of a PKGBUILD.
+func pkgverOf(src []byte) (string, bool) {
+	p, err := evalPkgbuild(src)
+	if err != nil {
+		return "", false
+	}
+	v, err := p.attr("", "pkgver", false)
+	if err != nil || len(v) != 1 {
+		return "", false
+	}
+	return v[0], true
 }
 
 var (
