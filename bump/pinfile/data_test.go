@@ -190,6 +190,9 @@ func TestNewValues(t *testing.T) {
 		{"single quotes, lines", "yaml", "a: 'b'\n", "a", "c\nd", "", "single quotes cannot"},
 		{"double quotes", "yaml", "a: \"b\"\n", "a", "\"\\\x00\u0085é", "a: \"\\\"\\\\\\u0000\\u0085é\"\n", ""},
 		{"hash in plain", "yaml", "a: " + zeroSRI + "\n", "a", newSRI, "a: " + newSRI + "\n", ""},
+		{"placeholder of zeros", "yaml", "a: " + oldHex + " # b\n", "a", newHex, "a: " + newHex + " # b\n", ""},
+		{"placeholder of zeros, base-32", "yaml", "{a: " + oldHex[:52] + "}\n", "a", newNix32, "{a: " + newNix32 + "}\n", ""},
+		{"a hash like a number", "yaml", "a: " + oldHex + "\n", "a", oldHex[1:] + "1", "a: \"" + oldHex[1:] + "1\"\n", ""},
 		{"yaml size", "yaml", "a: 1 # b\n", "a", "20", "a: 20 # b\n", ""},
 
 		{"toml basic", "toml", `a = "b"`, "a", "\"\\\x01", `a = "\"\\\u0001"`, ""},

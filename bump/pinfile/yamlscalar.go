@@ -56,6 +56,9 @@ func (r *yamlReader) written(l *leaf, t *yamltoken.Token) {
 		l.Value, l.Start, l.End, l.Encode = value, l.Start+1, l.End-1, encodeYAMLDouble
 	case t.Type == yamltoken.SingleQuoteType:
 		l.Value, l.Start, l.End, l.Encode = value, l.Start+1, l.End-1, encodeYAMLSingle
+	case kindOfHash(raw) != hashNone:
+		// A placeholder of zeros is a number to YAML, and a hash to people.
+		l.Encode = func(v string) ([]byte, error) { return encodeYAMLPlain(v, yamlString) }
 	case isInteger(raw):
 		l.Encode = digitsOnly
 	case yamlKind(raw) == yamlOther:
