@@ -171,14 +171,14 @@ func (x *expander) lookUp(l *leaf, name string) *leaf {
 	}
 	x.has(nil, "", "") // makes fields
 	for n := l.path; n != nil; n = n.parent {
-		if i, ok := x.fields[n.parent][name]; ok && x.usable(i) {
+		if i, ok := x.fields[n.parent][name]; ok && x.usable(i) && &x.all[i] != l {
 			return &x.all[i]
 		}
 	}
 	if x.byName == nil {
 		x.byName = map[string]int{}
 		for i, v := range x.all {
-			if !v.named() || !x.usable(i) {
+			if !v.named() || !x.usable(i) || isOwn(v) {
 				continue
 			}
 			if _, twice := x.byName[v.path.name]; twice {
@@ -191,6 +191,17 @@ func (x *expander) lookUp(l *leaf, name string) *leaf {
 		return &x.all[i]
 	}
 	return nil
+}
+
+// isOwn reports whether a value is another one of its own name, as in
+// version: ${{ version }}, where the name is that of a block of variables.
+func isOwn(l leaf) bool {
+	m := placeRE.FindStringSubmatchIndex(l.Value)
+	if m == nil || m[0] > 0 || m[1] < len(l.Value) {
+		return false
+	}
+	name := nameOf(l.Value, m)
+	return name[strings.LastIndexByte(name, '.')+1:] == l.path.name
 }
 
 // usable reports whether a value is written out in the file.

@@ -89,6 +89,8 @@ func TestURLsAreExpanded(t *testing.T) {
 		{"only one anywhere", "json", `{"b": {"v": "1"}, "a": {"url": "https://a/{{ b.v }}"}}`, "https://a/1"},
 		{"two elsewhere", "json", `{"b": {"v": "1"}, "c": {"v": "2"}, "a": {"url": "https://a/{v}"}}`, "https://a/${v} ?v"},
 		{"in its own terms", "json", `{"v": "x$v", "url": "https://a/$v"}`, "https://a/x${v} ?v"},
+		{"passed on by its own name", "yaml", "context:\n  v: '1'\npackage:\n  v: ${{ v }}\nsource:\n  url: https://a/${{ v }}\n", "https://a/1"},
+		{"passed on beside it", "yaml", "context:\n  v: '1'\nsource:\n  v: ${{ context.v }}\n  url: https://a/${{ v }}\n", "https://a/1"},
 		{"shell", "yaml", "run: |\n  curl -O https://a/${V:-1}/b.\n", "https://a/${V:-1}/b ?V:-1"},
 		{"in prose", "yaml", "text: see https://a/b, or (https://c/d).\n", "https://a/b https://c/d"},
 		{"number", "toml", "v = 1\nurl = 'https://a/{v}'\n", "https://a/1"},
