@@ -71,7 +71,7 @@ func (m *maker) edit(w *want, g *guard) error {
 	for _, c := range res.Changes {
 		m.note(Edit{w.path, c.Key, w.pins[c.Key].Target, c.From, c.To}, c.Line)
 	}
-	text, moved, err := g.look(w, res.Text)
+	text, moved, err := g.look(w, f.Text, res.Text)
 	if err != nil {
 		return err
 	}

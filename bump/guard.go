@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 // URLError says that a file would fetch something else than what was verified,
@@ -45,6 +46,14 @@ type guard struct {
 	migrate bool
 	pins    map[string]entry // by target, the first that asked
 	proven  map[string]bool  // targets whose address was found
+	along   []carried        // addresses that a new version has changed
+}
+
+// carried is an address that an edit gave a new version.
+type carried struct {
+	file string
+	pinfile.URL
+	entry // whose version it is
 }
 
 // moved is an address that was edited.
@@ -54,12 +63,13 @@ type moved struct {
 }
 
 func newGuard(migrate bool) *guard {
-	return &guard{migrate, map[string]entry{}, map[string]bool{}}
+	return &guard{migrate: migrate, pins: map[string]entry{}, proven: map[string]bool{}}
 }
 
-// look reads the addresses of w's file as edited. With migrate, those whose
-// host or directory alone are wrong are put right in the text that it returns.
-func (g *guard) look(w *want, text []byte) ([]byte, []moved, error) {
+// look reads the addresses of w's file, which was before, as edited. With
+// migrate, those whose host or directory alone are wrong are put right in the
+// text that it returns.
+func (g *guard) look(w *want, before, text []byte) ([]byte, []moved, error) {
 	for _, e := range w.from {
 		if _, there := g.pins[e.pin.Target]; !there {
 			g.pins[e.pin.Target] = e
@@ -71,6 +81,9 @@ func (g *guard) look(w *want, text []byte) ([]byte, []moved, error) {
 	var all []moved
 	for range maxAddresses {
 		u, pin, err := g.wrong(w, w.path, text, w.o)
+		if err == nil && u == nil {
+			err = g.carry(w, before, text)
+		}
 		if err != nil || u == nil {
 			return text, all, err
 		}
@@ -85,6 +98,51 @@ func (g *guard) look(w *want, text []byte) ([]byte, []moved, error) {
 		text = next
 	}
 	return nil, nil, fmt.Errorf("check %s: it holds more than %d addresses of tarballs", w.path, maxAddresses)
+}
+
+// carry notes the addresses of tarballs that have got a new version with the
+// edit: in a file with one version for several targets each of them needs its
+// new hash.
+func (g *guard) carry(w *want, before, text []byte) error {
+	urls, err := pinfile.URLs(w.path, text, w.o)
+	if err != nil {
+		return err
+	}
+	was, err := pinfile.URLs(w.path, before, w.o)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, u := range was {
+		there[u.Text] = true
+	}
+	for _, u := range urls {
+		n, err := release.ParseName(baseOf(u.Text))
+		if err != nil || there[u.Text] {
+			continue
+		}
+		for _, e := range w.from {
+			if e.pin.Version == n.Version.String() {
+				g.along = append(g.along, carried{w.path, u, e})
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// uncarried refuses an address that has got a new version and is of no pin.
+func (g *guard) uncarried() error {
+	names := map[string]bool{}
+	for _, e := range g.pins {
+		names[nameOf(e.pin)] = true
+	}
+	for _, c := range g.along {
+		if e := c.entry; !names[baseOf(c.Text)] && e.pin.URL != "" {
+			return g.refuse(c.file, c.URL, e.pin, "the new version is in this address too, of which nothing is verified: write an entry for its target, or give "+e.pin.Target+" a version of its own")
+		}
+	}
+	return nil
 }
 
 // told takes what the config says that the repository fetches.
@@ -159,7 +217,7 @@ func (g *guard) otherNames(w *want, file string, urls []pinfile.URL) error {
 			if slices.Contains(names, base) || !tarballRE.MatchString(base) && !strings.Contains(base, "${") {
 				continue
 			}
-			alone := len(w.from) == 1 && tarballRE.MatchString(base)
+			alone := len(w.from) == 1 && tarballRE.MatchString(base) && !otherFamily(base, e.pin)
 			about := strings.Contains(base, e.pin.Version) || e.pin.Family != "" && strings.Contains(base, e.pin.Family)
 			if alone || about && tarballRE.MatchString(base) {
 				return g.refuse(file, u, e.pin, "its name is another one: set what makes the name too, or write "+e.pin.URL+" there")
@@ -167,6 +225,13 @@ func (g *guard) otherNames(w *want, file string, urls []pinfile.URL) error {
 		}
 	}
 	return nil
+}
+
+// otherFamily reports whether a name is that of a tarball for other GPUs, which
+// the file may fetch too.
+func otherFamily(base string, pin pinfile.Pin) bool {
+	n, err := release.ParseName(base)
+	return err == nil && pin.Family != "" && n.Family != pin.Family
 }
 
 // followed checks a file that was made from an edited one.
@@ -189,7 +254,7 @@ func (g *guard) verdict() error {
 			return &URLError{File: e.file.Path, Target: target, Want: e.pin.URL, Hint: "write fetches: " + fetchesLine(e.pin) + " in its entry, if that is what the repository makes of these values"}
 		}
 	}
-	return nil
+	return g.uncarried()
 }
 
 // fetchesLine is pin's address with templates for what changes in it.

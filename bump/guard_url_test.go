@@ -42,3 +42,35 @@ func TestMigrateMovesTheAddress(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestAddressesOfOtherTargets: a file may hold the tarball of other GPUs as it
+// is, but not take the new version along for them without their new hash.
+func TestAddressesOfOtherTargets(t *testing.T) {
+	t.Parallel()
+	url := strings.ReplaceAll(night(n30)["gfx1151"].URL, n30, "10.2.0a20260101")
+	other := strings.ReplaceAll(url, "gfx1151", "gfx110X-all")
+	set := map[string]string{"gfx1151.version": "{{.Version}}"}
+	for _, tt := range []struct {
+		name, file, src string
+		set             map[string]string
+		fetches, err    string
+	}{
+		{"as it is", "a.json", `{"gfx1151": {"version": "1"}, "gfx1103": {"url": "` + other + `"}}`, set, fetches, ""},
+		{"as it is, and nobody tells", "a.json", `{"gfx1151": {"version": "1"}, "gfx1103": {"url": "` + other + `"}}`, set, "", "write fetches: "},
+		{"an older one of its own", "a.json", `{"gfx1151": {"version": "1", "old": "` + url + `"}}`, set, "", "its name is another one"},
+		{"one version for both", "a.json", `{"version": "1", "a": "` + strings.ReplaceAll(url, "10.2.0a20260101", "${version}") + `", "b": "` + strings.ReplaceAll(other, "10.2.0a20260101", "${version}") + `"}`,
+			map[string]string{"version": "{{.Version}}"}, "", "the new version is in this address too, of which nothing is verified"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, tt.file), []byte(tt.src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Write(dir, Repo{Files: []File{{Path: tt.file, Target: "gfx1151", Set: tt.set, Fetches: tt.fetches}}}, night(n30), Options{})
+			var bad *URLError
+			if tt.err == "" && err != nil || tt.err != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("got %v, want %q in it", err, tt.err)
+			}
+		})
+	}
+}
