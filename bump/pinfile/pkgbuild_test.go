@@ -17,6 +17,7 @@ func TestShellEdits(t *testing.T) {
 		{"in a function", "shell", "f() { local A=1; }\n", map[string]string{"f.A": "2"}, "f() { local A=2; }\n", ""},
 		{"in a condition", "shell", "if x; then A=1; fi\n", map[string]string{"A": "2"}, "if x; then A=2; fi\n", ""},
 		{"associative", "shell", "declare -A S=([gfx1151]=a [gfx906]='b')\n", map[string]string{"S.gfx906": "c"}, "declare -A S=([gfx1151]=a [gfx906]='c')\n", ""},
+		{"associative with a dash", "shell", "declare -A S=([gfx110X-all]=a ['b-c']=d)\nS[gfx120X-all]=e\n", map[string]string{"S.gfx110X-all": "1", "S.b-c": "2", "S.gfx120X-all": "3"}, "declare -A S=([gfx110X-all]=1 ['b-c']=2)\nS[gfx120X-all]=3\n", ""},
 		{"one item", "shell", "S[2]=a\n", map[string]string{"S[2]": "b"}, "S[2]=b\n", ""},
 		{"added to", "shell", "S=(a)\nS+=(b)\n", map[string]string{"S[1]": "c"}, "S=(a)\nS+=(c)\n", ""},
 		{"not ASCII before", "shell", "é='ü' A=1\n", map[string]string{"x": "2"}, "", "0 match"},
@@ -60,6 +61,7 @@ func TestPkgbuildEdits(t *testing.T) {
 func TestShellURLs(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"v=1.2a3\ncurl https://h/$v/${v%%a*}_${v//./-}_${v^^}_${#v}_${v:0:3}_${v: -2}", "https://h/1.2a3/1.2_1-2a3_1.2A3_5_1.2_a3"},
+		{"declare -A s=([gfx110X-all]=a [b]=c)\ncurl https://h/${s[gfx110X-all]}/${s[b]}", "https://h/a/c"},
 		{"curl https://h/${V:-x}/${W-y}", "https://h/x/y"},
 		{"curl https://h/$(date)/$1", "https://h/${command}/${1} unknown command,1"},
 		{"a=(x y)\ncurl https://h/${a[1]}/${a[@]}", "https://h/y/x"},

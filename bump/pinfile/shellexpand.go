@@ -167,7 +167,11 @@ func (e *shellEval) pick(v *shellVar, index syntax.ArithmExpr) (value text, coun
 		}
 		return value, -1, true
 	}
-	key, ok := plainIndex(e.src, index)
+	named := plainIndex
+	if v.keyed != nil {
+		named = nameIndex
+	}
+	key, ok := named(e.src, index)
 	if !ok {
 		return text{}, 0, false
 	}
@@ -366,7 +370,11 @@ func (e *shellEval) listItems(v *shellVar, list *syntax.ArrayExpr, assoc bool) {
 }
 
 func (e *shellEval) setItem(v *shellVar, index syntax.ArithmExpr, value *syntax.Word, assoc bool) {
-	key, ok := plainIndex(e.src, index)
+	named := plainIndex
+	if assoc || v.keyed != nil {
+		named = nameIndex
+	}
+	key, ok := named(e.src, index)
 	x := e.word(value)
 	n, numeric := smallInt(key)
 	switch {

@@ -236,7 +236,7 @@ func (r *shellReader) bindItems(node *codeNode, list *syntax.ArrayExpr) {
 
 // bindItem adds [index]=value or [key]=value.
 func (r *shellReader) bindItem(node *codeNode, index syntax.ArithmExpr, value *syntax.Word, end int) {
-	key, ok := plainIndex(r.src, index)
+	key, ok := nameIndex(r.src, index)
 	at := offsetOf(r.src, index.Pos())
 	var item *codeNode
 	if n, numeric := smallInt(key); ok && numeric {

@@ -164,6 +164,22 @@ func plainIndex(src []byte, index syntax.ArithmExpr) (string, bool) {
 	return s.Value, s.Problem == ""
 }
 
+// dashedRE matches an index such as gfx110X-all: a difference in a list, and a
+// name in an associative one.
+var dashedRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z0-9_]+)+$`)
+
+// nameIndex is the text of an index that is written out, where it is a name.
+func nameIndex(src []byte, index syntax.ArithmExpr) (string, bool) {
+	if key, ok := plainIndex(src, index); ok {
+		return key, true
+	}
+	if _, sum := index.(*syntax.BinaryArithm); !sum {
+		return "", false
+	}
+	raw := string(src[offsetOf(src, index.Pos()):offsetOf(src, index.End())])
+	return raw, dashedRE.MatchString(raw)
+}
+
 // smallInt reads the index of a list, which nobody's list has many of.
 func smallInt(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
