@@ -266,10 +266,3 @@ func (u User) Merge(t testing.TB, r Repo, number int64) {
 		}
 	}
 }
-
-// Missing reports whether there is no such file on a branch.
-func (u User) Missing(t testing.TB, r Repo, ref, path string) bool {
-	t.Helper()
-	status, _ := u.Try(t, "GET", r.API()+"/contents/"+path+"?ref="+url.QueryEscape(ref), nil, nil)
-	return status == 404
-}

@@ -153,6 +153,7 @@ APP_DATA_PATH = %[2]s/data
 DB_TYPE = sqlite3
 PATH = %[2]s/gitea.db
 SQLITE_TIMEOUT = 10000
+SQLITE_JOURNAL_MODE = MEMORY
 [security]
 INSTALL_LOCK = true
 SECRET_KEY = only-for-tests
@@ -180,6 +181,9 @@ MAX_RESPONSE_ITEMS = 7
 DEFAULT_PAGING_NUM = 7
 [queue]
 TYPE = channel
+[git.config]
+core.fsync = none
+gc.auto = 0
 `, user, s.dir, port, s.URL, filepath.Dir(s.exe)))
 }
 

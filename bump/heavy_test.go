@@ -1,0 +1,5 @@
+//go:build heavy
+
+package bump_test
+
+const heavy = true
