@@ -83,14 +83,14 @@ func TestForgeTriesAgain(t *testing.T) {
 		{"a write that failed there", true, []func() (*http.Response, error){gives(500, `{"message":"oh"}`, nil), made}, 1, 0, "500: oh"},
 		{"a write during an upgrade", true, []func() (*http.Response, error){gives(503, "", map[string]string{"Retry-After": "20"}), made}, 2, 20 * time.Second, ""},
 		{"too many requests", true, []func() (*http.Response, error){gives(429, "", map[string]string{"Retry-After": "90"}), made}, 2, 90 * time.Second, ""},
-		{"too many, until then", false, []func() (*http.Response, error){gives(429, "", map[string]string{"RateLimit-Reset": "1060", "RateLimit-Remaining": "0"}), good}, 2, time.Minute, ""},
+		{"too many, until then", false, []func() (*http.Response, error){gives(429, "", map[string]string{"RateLimit-Reset": "1060", "RateLimit-Remaining": "0"}), good}, 2, time.Minute + time.Second, ""},
 		{"too many for long", false, []func() (*http.Response, error){gives(429, "", map[string]string{"Retry-After": "3600"}), good}, 1, 0, "try again after 1970-01-01T01:16:40Z"},
 		{"never well", false, []func() (*http.Response, error){gives(503, "<html>nginx</html>", nil)}, 5, 15 * time.Second, "answered 503"},
 		{"an answer without end", false, []func() (*http.Response, error){func() (*http.Response, error) {
 			r := answer(200, "", nil)
 			r.Body = io.NopCloser(withoutEnd{})
 			return r, nil
-		}}, 1, 0, "larger than 32 MiB"},
+		}}, 1, 0, "larger than 64 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for name, open := range map[string]func(Config) (Forge, error){"gitea": newGitea, "gitlab": newGitLab} {
