@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ func (s *Server) fault(r *http.Request) *Fault {
 
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request) {
 	if f.Delay > 0 {
+		// Whether the caller has gone away shows only once it was read to its end.
+		_, _ = io.Copy(io.Discard, r.Body)
 		timer := time.NewTimer(f.Delay)
 		defer timer.Stop()
 		select {
