@@ -1,16 +1,7 @@
 package forge
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -118,104 +109,4 @@ func hubMake(t *testing.T, f Forge, branch, text string) Commit {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// prism is a validating proxy before a server.
-type prism struct {
-	base, server *url.URL
-}
-
-// RoundTrip sends what GitHub's description has to the proxy. It has no
-// GraphQL, and its paths of one segment where GitHub takes several: slashes in
-// them are escaped for the proxy, which hands them on.
-func (p *prism) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	// Nor has it the media type of diffs, which GitHub documents in prose.
-	if r.URL.Path == "/graphql" || strings.Contains(r.Header.Get("Accept"), "diff") {
-		r.URL.Host, r.Host = p.server.Host, p.server.Host
-		return http.DefaultTransport.RoundTrip(r)
-	}
-	for _, part := range []string{"/git/ref/", "/git/refs/"} {
-		if before, after, ok := strings.Cut(r.URL.EscapedPath(), part); ok {
-			r.URL.RawPath = before + part + strings.ReplaceAll(after, "/", "%2F")
-		}
-	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil && strings.Contains(res.Header.Get("Sl-Violations"), `"Error"`) {
-		return nil, fmt.Errorf("%s %s: %s", r.Method, r.URL.Path, res.Header.Get("Sl-Violations"))
-	}
-	return res, err
-}
-
-// hubStartPrism starts the proxy before server; the test is skipped where it is not
-// installed.
-func hubStartPrism(t *testing.T, server string) *prism {
-	t.Helper()
-	for _, tool := range []string{"node", "bash"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is missing", tool)
-		}
-	}
-	out, err := exec.Command("../../scripts/openapi.sh", "--print").Output()
-	if err != nil {
-		t.Skip("GitHub's OpenAPI description is not installed: run scripts/openapi.sh")
-	}
-	dir := strings.TrimSpace(string(out))
-	port := hubFreePort(t)
-	cmd := exec.Command("node", filepath.Join(dir, "node_modules/.bin/prism"), "proxy", filepath.Join(dir, "github.json"), server, "--errors", "--host", "127.0.0.1", "--port", port)
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	ready := make(chan error, 1)
-	go func() {
-		scanner := bufio.NewScanner(pipe)
-		for scanner.Scan() {
-			if strings.Contains(scanner.Text(), "is listening") {
-				ready <- nil
-			}
-			if os.Getenv("PRISM_LOG") != "" {
-				fmt.Fprintln(os.Stderr, scanner.Text())
-			}
-		}
-		ready <- errors.New("prism has ended")
-	}()
-	select {
-	case err := <-ready:
-		if err != nil {
-			t.Fatal(err)
-		}
-	case <-time.After(60 * time.Second):
-		t.Fatal("prism does not start")
-	}
-	p := &prism{}
-	if p.base, err = url.Parse("http://127.0.0.1:" + port); err != nil {
-		t.Fatal(err)
-	}
-	if p.server, err = url.Parse(server); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func hubFreePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

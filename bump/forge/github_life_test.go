@@ -21,9 +21,9 @@ func TestGitHubLife(t *testing.T) {
 // answer checked against GitHub's own OpenAPI description.
 func TestGitHubByTheBook(t *testing.T) {
 	s := githubtest.New(t)
-	p := hubStartPrism(t, s.URL)
+	p := githubtest.ByTheBook(t, s)
 	t.Run("the book is read", func(t *testing.T) {
-		res, err := http.Post(p.base.String()+"/repos/acme/flake/git/refs", "application/json", strings.NewReader(`{"ref":1}`))
+		res, err := http.Post(p.URL+"/repos/acme/flake/git/refs", "application/json", strings.NewReader(`{"ref":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +32,8 @@ func TestGitHubByTheBook(t *testing.T) {
 			t.Errorf("a wrong request: %s, and %d came through", res.Status, len(s.Requests()))
 		}
 	})
-	t.Run("token", func(t *testing.T) { hubLife(t, s, Config{HTTP: p}, p.base.String()) })
-	t.Run("app", func(t *testing.T) { hubAppLife(t, s, Config{HTTP: p}, p.base.String()) })
+	t.Run("token", func(t *testing.T) { hubLife(t, s, Config{HTTP: p}, p.URL) })
+	t.Run("app", func(t *testing.T) { hubAppLife(t, s, Config{HTTP: p}, p.URL) })
 }
 
 func hubMust[T any](t *testing.T) func(v T, err error) T {
