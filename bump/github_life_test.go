@@ -162,14 +162,6 @@ func TestGitHubLife(t *testing.T) {
 	hubWholeLife(t, &hubLives{site: site, api: site.URL})
 }
 
-// TestGitHubLifeByTheBook is the same, every request and answer checked against
-// GitHub's own OpenAPI description.
-func TestGitHubLifeByTheBook(t *testing.T) {
-	site := githubtest.New(t)
-	book := githubtest.ByTheBook(t, site)
-	hubWholeLife(t, &hubLives{site, book.URL, book})
-}
-
 func hubWholeLife(t *testing.T, l *hubLives) {
 	for _, part := range []struct {
 		name string
