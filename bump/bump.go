@@ -160,6 +160,9 @@ type Options struct {
 	// Force makes the branch anew whoever's commits it holds, and offers again
 	// what was closed: a person has asked for it.
 	Force bool
+	// Older lets a pin take the place of a newer version: a person has named it, or
+	// the policy is to follow wherever the index goes. Else nothing is offered.
+	Older bool
 	// WorkDir is where a scratch repository is made, and removed again; empty
 	// means the system's directory for temporary files.
 	WorkDir string
@@ -252,7 +255,8 @@ const (
 // files, and keeps one commit on one branch and one request for it. Its errors
 // are *pinfile.MatchError, *pinfile.ValueError, *pinfile.HashKindError,
 // *pinfile.SyntaxError, *HumanCommitsError, *URLError, *CheckError, *GitError,
-// those of forge, or say what in repo is wrong. Where Group is independent and
+// *release.MismatchError (a rocm-nightly.lock of the repository knows other bytes
+// under the name), those of forge, or say what in repo is wrong. Where Group is independent and
 // one target's request failed, the Result is of the others.
 func Run(ctx context.Context, repo Repo, pins map[string]Pin, o Options) (*Result, error) {
 	return run(ctx, repo, pins, o)

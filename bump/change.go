@@ -25,11 +25,12 @@ type change struct {
 	lines  []int                 // of edits, in the file as it was
 	pins   []Pin                 // that the edits are of, by target
 	diff   string
+	older  string // why the files have something newer already; "" if they have not
 }
 
 // makeChange edits the files of p. All edits are made, or none. Whatever comes
 // out fetches what the pins name, or it is an error.
-func makeChange(ctx context.Context, p *plan, read reader, migrate bool) (*change, error) {
+func makeChange(ctx context.Context, p *plan, read reader, migrate bool) (_ *change, err error) {
 	m := &maker{ctx: ctx, read: read, migrate: migrate, c: &change{before: map[string]forge.File{}}, after: map[string][]byte{}}
 	g := newGuard(migrate)
 	for i := range p.wants {
@@ -44,6 +45,9 @@ func makeChange(ctx context.Context, p *plan, read reader, migrate bool) (*chang
 		}
 	}
 	if err := g.verdict(); err != nil {
+		return nil, err
+	}
+	if m.c.older, err = m.older(p); err != nil {
 		return nil, err
 	}
 	return m.finish(p), nil

@@ -18,8 +18,8 @@ import (
 // called. Targets without a pin are left out. Files are read and written below
 // dir alone; a symlink in place of a file is refused. Nothing is written unless
 // every edit of every file can be made; each file is then replaced by one
-// rename, its mode kept. Of the options, DryRun, Migrate, Proofs and Verified
-// count. Errors are those of Run that have to do with files.
+// rename, its mode kept. Of the options, DryRun, Migrate, Older, Proofs and
+// Verified count. Errors are those of Run that have to do with files.
 func Write(dir string, repo Repo, pins map[string]Pin, o Options) (_ *Result, err error) {
 	repo, o = withDefaults(repo, o)
 	p, err := planFiles(repo.Files, pins)
@@ -43,7 +43,10 @@ func Write(dir string, repo Repo, pins map[string]Pin, o Options) (_ *Result, er
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Changed: len(c.files) > 0, Edits: c.edits, Diff: c.diff, Skipped: p.missing, Action: ActionNone, Message: "the checkout is up to date"}
+	if c.older != "" && !o.Older {
+		return &Result{Skipped: p.missing, Action: ActionNone, Message: c.older}, nil
+	}
+	res := &Result{Changed: len(c.files) > 0, Edits: c.edits, Diff: c.diff, Skipped: p.missing, Action: ActionNone, Message: "the pins are these already"}
 	if !res.Changed {
 		return res, nil
 	}

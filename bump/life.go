@@ -21,6 +21,7 @@ type life struct {
 	baseAt forge.Commit
 	tip    *forge.Commit // of the branch; nil if there is none
 	change *change
+	older  string       // why nothing is offered: the base has something newer
 	proofs []body.Proof // of the pins of change
 	texts  texts
 	plain  string // the text of the commit's message
@@ -82,10 +83,18 @@ func (l *life) pass(ctx context.Context) error {
 		return nil
 	}
 	if !l.res.Changed {
-		l.res.Message = fmt.Sprintf("%s is up to date", l.base)
+		l.res.Message = l.upToDate()
 		return nil
 	}
 	return l.push(ctx)
+}
+
+// upToDate says that nothing is to be changed.
+func (l *life) upToDate() string {
+	if l.older != "" {
+		return l.older
+	}
+	return fmt.Sprintf("%s is up to date", l.base)
 }
 
 // edit finds out what the base lacks.
@@ -98,6 +107,10 @@ func (l *life) edit(ctx context.Context) error {
 	var err error
 	if l.change, err = makeChange(ctx, l.u.plan, readAt(l.up, l.baseAt.ID, l.base), l.o.Migrate); err != nil {
 		return err
+	}
+	if l.change.older != "" && !l.o.Older {
+		l.older, l.change = fmt.Sprintf("%s has something newer: %s", l.base, l.change.older), &change{}
+		return nil
 	}
 	l.res.Edits, l.res.Diff = l.change.edits, l.change.diff
 	l.res.Changed = len(l.change.files) > 0
@@ -147,7 +160,7 @@ func (l *life) shallow() error {
 		l.res.Action, l.res.Message = held.Action, held.Message
 		return nil
 	}
-	l.res.Message = fmt.Sprintf("%s is up to date", l.base)
+	l.res.Message = l.upToDate()
 	if l.res.Changed {
 		l.res.Message = fmt.Sprintf("would change %d values on %s", len(l.res.Edits), l.base)
 	}

@@ -1,6 +1,7 @@
 package bump
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (l *life) request(ctx context.Context) error {
 
 // observe sees all that decides.
 func (l *life) observe(ctx context.Context) (sight, error) {
-	s := sight{gone: l.u.gone, waits: l.u.waits, wanted: l.res.Changed, force: l.o.Force}
+	s := sight{gone: cmp.Or(l.u.gone, l.older), waits: l.u.waits, wanted: l.res.Changed, force: l.o.Force}
 	mine, err := l.mine(ctx)
 	if err != nil {
 		return s, err

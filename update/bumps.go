@@ -8,6 +8,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
+	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
@@ -137,7 +138,7 @@ func (r *run) propose(ctx context.Context, b Bump, j *job) []*Bumped {
 // bumpOptions say what the pins of a repository rest on.
 func (r *run) bumpOptions(b Bump, j *job) bump.Options {
 	o := bump.Options{
-		DryRun: r.o.DryRun, Depth: r.o.Depth, Migrate: r.o.Migrate, Force: r.o.Force, Now: r.o.Now, Log: r.o.Log,
+		DryRun: r.o.DryRun, Depth: r.o.Depth, Migrate: r.o.Migrate, Force: r.o.Force, Older: r.o.PinsMayGoBack(), Now: r.o.Now, Log: r.o.Log,
 		Published: r.published(b.Channel), Proofs: map[string]body.Proof{},
 		Proof: func(ctx context.Context, target string, old string) (*body.Proof, error) {
 			for named, p := range j.pins {
@@ -154,6 +155,12 @@ func (r *run) bumpOptions(b Bump, j *job) bump.Options {
 		o.Proofs[p.target] = p.proof()
 	}
 	return o
+}
+
+// PinsMayGoBack reports whether a pin may take the place of a newer version: who names a
+// version knows what they do, and by date the newest may be a lower one.
+func (o Options) PinsMayGoBack() bool {
+	return o.Version != "" || o.Policy.AllowDowngrade || o.Policy.Prefer == fetch.PreferDate
 }
 
 // published tells whether an index of the channel still lists a name; nil where no
@@ -204,7 +211,7 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
 		}
 	}
-	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Migrate: r.o.Migrate, Now: r.o.Now, Log: r.o.Log})
+	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Migrate: r.o.Migrate, Older: r.o.PinsMayGoBack(), Now: r.o.Now, Log: r.o.Log})
 	done := r.o.bumped(b.Name, res, err)[0]
 	done.Diff, done.Body, done.Edits = "", "", nil // their hash is none
 	if err == nil && res.Changed {

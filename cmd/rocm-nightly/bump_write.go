@@ -59,11 +59,11 @@ func (a *app) bumpWrite(ctx context.Context, cfg *config.Config, uo update.Optio
 			return err
 		}
 	}
-	res, err := bump.Write(dir, repo, pins, bump.Options{Migrate: o.migrate})
+	res, err := bump.Write(dir, repo, pins, bump.Options{Migrate: o.migrate, Older: uo.PinsMayGoBack()})
 	if err != nil {
 		return fmt.Errorf("bump: edit %s: %w", dir, err)
 	}
-	a.printWritten(dir, res.Edits, text)
+	a.printWritten(dir, res, text)
 	return nil
 }
 
@@ -86,9 +86,9 @@ func filesOf(cfg *config.Config, b config.Bump, arch []string) (files []bump.Fil
 	return files, targets
 }
 
-func (a *app) printWritten(dir string, edits []bump.Edit, inferred string) {
+func (a *app) printWritten(dir string, res *bump.Result, inferred string) {
 	rep := written{Schema: 1, Dir: dir, Event: update.EventUpToDate, Edits: []update.Edited{}, Config: inferred}
-	for _, e := range edits {
+	for _, e := range res.Edits {
 		rep.Event = update.EventUpdated
 		rep.Edits = append(rep.Edits, update.Edited{Path: e.Path, Key: e.Attr, Target: e.Target, From: e.From, To: e.To})
 	}
@@ -101,7 +101,7 @@ func (a *app) printWritten(dir string, edits []bump.Edit, inferred string) {
 		fmt.Fprintf(a.stderr, "%s\n", printable(editText(e)))
 	}
 	if len(rep.Edits) == 0 {
-		fmt.Fprintln(a.stderr, "nothing to edit: the pins are these already")
+		fmt.Fprintf(a.stderr, "nothing to edit: %s\n", printable(res.Message))
 	}
 }
 
