@@ -41,6 +41,7 @@ func TestDashboard(t *testing.T) {
 }
 
 func TestDashboardIsBounded(t *testing.T) {
+	t.Parallel()
 	var many []Entry
 	for i := range 3000 {
 		e := board()[i%6]

@@ -51,7 +51,11 @@ func fingerprint(text string) string {
 		if m := boxRE.FindStringSubmatchIndex(line); m != nil {
 			line = line[:m[4]] + " " + line[m[5]:]
 		}
-		h.Write([]byte(timeRE.ReplaceAllString(strings.TrimRight(line, " \t"), "") + "\n"))
+		line = strings.TrimRight(line, " \t")
+		if strings.Contains(line, " UTC") {
+			line = timeRE.ReplaceAllString(line, "")
+		}
+		h.Write([]byte(line + "\n"))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -63,6 +63,7 @@ func TestNothingSpeaksAgainstIt(t *testing.T) {
 }
 
 func TestHostileInput(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{hostile, "`", "``", " ` ", "\\", "\\|", "a\\", "|", "", " ", "\n", "-->", "<!--", "www.a.b", "a@b.c", "https://evil.example/#1",
 		"Fixes: #1", "closes https://github.com/a/b/issues/1", "$`x`$", "```\n/close\n```", strings.Repeat("`|@x #1 ", 500), "\xff\xfe", "deadbeef1", "1.", "- [x] <!-- rocm-nightly:box retry -->"} {
 		in := nasty(s)
@@ -85,6 +86,7 @@ func TestHostileInput(t *testing.T) {
 
 // A body is within any limit, is shortened by whole sections, and says so.
 func TestBodyKeepsItsLimit(t *testing.T) {
+	t.Parallel()
 	for _, in := range []Input{told(), nasty(hostile)} {
 		whole := Render(in)
 		for limit := 1; limit < len(whole)+2000; limit += 1 + limit/3 {
@@ -108,6 +110,7 @@ func TestBodyKeepsItsLimit(t *testing.T) {
 }
 
 func TestBodyOfMany(t *testing.T) {
+	t.Parallel()
 	in := told()
 	for i := range 300 {
 		name := "gfx" + strings.Repeat("9", i%50+1) + string(rune('a'+i%26))
@@ -174,6 +177,7 @@ func anything(t *rapid.T, label string) string {
 // Whatever stands in an input: the body does nothing for it, is the same each
 // time, and its markers are read back.
 func TestAnyInput(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a renderer for each case")
 	}

@@ -106,6 +106,9 @@ const closesReach = 120
 // in the source, and so do our own readers for markers.
 func inert(s string) string {
 	s = strings.ReplaceAll(s, "<!--", `<\x21--`)
+	if !strings.ContainsAny(s, "#!:-") { // what namesRE takes one of
+		return s
+	}
 	at := closesRE.FindAllStringIndex(s, -1)
 	if at == nil {
 		return s
