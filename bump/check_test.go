@@ -84,10 +84,31 @@ func TestCheckoutHoldsNoWayOut(t *testing.T) {
 	if _, err := u.try(repo, n30); err != nil {
 		t.Error(err)
 	}
-	for target, inside := range map[string]bool{"../b": true, "b": true, "../../b": false, "/b": false, "": false, "../x/../../b": false, ".": true} {
+	for target, inside := range map[string]bool{"x/../b": false, "./../b": true, "..//b/./c": true, "../b": true, "b": true, "../../b": false, "/b": false, "": false, "../x/../../b": false, ".": true} {
 		if staysInside("a/l", target) != inside {
 			t.Errorf("%q: %v", target, !inside)
 		}
+	}
+}
+
+// TestLinksLeadNoWayOutTogether: a link that goes up behind the name of another
+// link leads further up than its text says.
+func TestLinksLeadNoWayOutTogether(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	const deep = "a/b/c/d/e/f/g/h/i/j"
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(u.work, deep), 0o755),
+		os.Symlink(strings.Repeat("../", 9)+"..", filepath.Join(u.work, deep, "up")),
+		os.Symlink(deep+"/up"+strings.Repeat("/..", 10), filepath.Join(u.work, "out")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	u.commit("links")
+	repo := u.repo()
+	repo.Check = [][]string{{"sh", "-c", "test -L " + deep + "/up && test -f " + deep + "/up/README && test ! -L out && test ! -e out/etc"}}
+	if _, err := u.try(repo, n30); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -165,12 +165,19 @@ func writeNode(root *os.Root, n node, r io.Reader, size int64) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// staysInside reports whether a link at name leads to a place in the tree, as
-// far as its text tells. Links upwards count from the tree's root, and what goes
-// through another link is judged there.
+// staysInside reports whether a link at name leads to a place in the tree. Links
+// upwards count from where the link is, and only at the beginning: behind the
+// name of another link, ".." would lead up from where that one leads to.
 func staysInside(name, target string) bool {
 	if target == "" || path.IsAbs(target) || strings.ContainsRune(target, 0) {
 		return false
+	}
+	named := false
+	for part := range strings.SplitSeq(target, "/") {
+		if named && part == ".." {
+			return false
+		}
+		named = named || part != ".." && part != "." && part != ""
 	}
 	joined := path.Join(path.Dir(name), target)
 	return joined != ".." && !strings.HasPrefix(joined, "../")
