@@ -115,9 +115,11 @@ func (l *life) runCheck(ctx context.Context, argv []string, dir, home string) (b
 	cmd.WaitDelay = killDelay
 	began := time.Now()
 	err = cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it succeeded, and left something running that holds its output
+	}
 	if cmd.Process != nil {
-		// What it left running in the background has no business here.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		killLeftovers(cmd.Process.Pid, home)
 	}
 	c.Seconds = time.Since(began).Round(100 * time.Millisecond).Seconds()
 	c.Tail = scrub(strings.ToValidUTF8(string(tail.text), "�"), l.secrets)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,6 +60,28 @@ func TestChecksSeeNoTokenAndEndInTime(t *testing.T) {
 	var check *CheckError
 	if !errors.As(err, &check) || check.Timeout != repo.CheckTimeout {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestChecksLeaveNothingRunning: neither in the background nor in a session of
+// its own, and what it leaves is no failure.
+func TestChecksLeaveNothingRunning(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("setsid is missing: apt install util-linux")
+	}
+	u := newUpstream(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	repo := u.repo()
+	repo.Check = [][]string{{"sh", "-c", "sleep 1000 & echo $! >" + pids + "; setsid -f sh -c 'echo $$ >>" + pids + "; exec sleep 1000'; until test $(wc -l <" + pids + ") = 2; do sleep 0.05; done"}}
+	if res, err := u.try(repo, n30); err != nil || !res.Pushed {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	for _, pid := range strings.Fields(readText(t, pids)) {
+		// Whoever has been killed is nobody's child here and may not be reaped yet.
+		if stat := readText(t, "/proc/"+pid+"/stat"); stat != "" && !strings.Contains(stat, ") Z ") && strings.Contains(stat, "(sleep)") {
+			t.Errorf("%s lives on: %s", pid, stat)
+		}
 	}
 }
 
