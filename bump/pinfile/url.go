@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -29,9 +30,9 @@ var dirRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[A-Za-z0-9._~:/@%+-]*$`)
 
 // Rebase returns src with the address's host and directory, which is all before
 // the last slash of its path, being those of dir. It is refused where src does
-// not say them literally, or says them in pieces that hold a name: the error
-// says what to write. Where host and directory are a value of their own, this
-// value is edited.
+// not say them literally, or says what changes in pieces that hold a name: the
+// error says what to write. Where host and directory, or one of them, are a
+// value of their own, this value is edited.
 func (u URL) Rebase(src []byte, dir string) ([]byte, error) {
 	dir = strings.TrimRight(dir, "/")
 	if !dirRE.MatchString(dir) || strings.Contains(dir, "/..") {
@@ -46,6 +47,9 @@ func (u URL) Rebase(src []byte, dir string) ([]byte, error) {
 	}
 	start, end, ok := u.spanBefore(src, file)
 	if !ok {
+		if out, ok := u.rebaseParts(src, file, dir); ok {
+			return out, nil
+		}
 		return nil, fmt.Errorf("move the address at line %s: its host and directory are put together from other values (write %s/%s there)", u.Place, dir, u.Text[file:])
 	}
 	var out bytes.Buffer
@@ -53,6 +57,60 @@ func (u URL) Rebase(src []byte, dir string) ([]byte, error) {
 	out.WriteString(dir)
 	out.Write(src[end:])
 	return out.Bytes(), nil
+}
+
+// rebaseParts changes scheme, host and directory one by one, those that differ,
+// where each stands in one piece: "https://" + host + "/dir".
+func (u URL) rebaseParts(src []byte, file int, dir string) ([]byte, bool) {
+	was, to := partsOf(u.Text[:file-1]), partsOf(dir)
+	out, pos := bytes.Clone(src), len(u.Text[:file-1])
+	type change struct {
+		start, end int
+		text       string
+	}
+	var changes []change
+	for i := len(was) - 1; i >= 0; i-- {
+		end := pos
+		pos -= len(was[i])
+		if was[i] == to[i] {
+			continue
+		}
+		start, stop, ok := u.literal(src, pos, end)
+		if !ok {
+			return nil, false
+		}
+		changes = append(changes, change{start, stop, to[i]})
+	}
+	// From the end of the file to its beginning, so that places stay.
+	slices.SortFunc(changes, func(a, b change) int { return b.start - a.start })
+	for _, c := range changes {
+		out = slices.Concat(out[:c.start], []byte(c.text), out[c.end:])
+	}
+	return out, true
+}
+
+// partsOf takes scheme, host and directory of an address apart.
+func partsOf(text string) [3]string {
+	host := strings.Index(text, "://") + 3
+	path := len(text)
+	if i := strings.IndexByte(text[host:], '/'); i >= 0 {
+		path = host + i
+	}
+	return [3]string{text[:host], text[host:path], text[path:]}
+}
+
+// literal returns the bytes of src that say u.Text[from:to], if those of one
+// piece do.
+func (u URL) literal(src []byte, from, to int) (start, end int, ok bool) {
+	pos := 0
+	for _, p := range u.Pieces {
+		if from >= pos && to <= pos+len(p.Text) && from < to {
+			start, end = p.Start+from-pos, p.Start+to-pos
+			return start, end, p.End > 0 && end <= len(src) && string(src[start:end]) == u.Text[from:to]
+		}
+		pos += len(p.Text)
+	}
+	return 0, 0, false
 }
 
 // fileStart is where the last component of an address's path begins, 0 if it
