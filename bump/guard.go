@@ -89,7 +89,7 @@ func (g *guard) look(w *want, before, text []byte) ([]byte, []moved, error) {
 		}
 		next, err := u.Rebase(text, pin.URL[:strings.LastIndexByte(pin.URL, '/')])
 		if err != nil {
-			return nil, nil, g.refuse(w.path, *u, pin, fmt.Sprintf("%v: write %s there", err, pin.URL))
+			return nil, nil, g.refuse(w.path, *u, pin, err.Error())
 		}
 		if string(next) == string(text) {
 			return nil, nil, g.refuse(w.path, *u, pin, "write "+pin.URL+" there")
@@ -181,24 +181,82 @@ func (g *guard) wrong(w *want, file string, text []byte, o pinfile.Options) (*pi
 	if err != nil {
 		return nil, Pin{}, err
 	}
+	right := map[string]bool{} // lists of mirrors that have a verified address
+	for _, e := range w.from {
+		for i := range urls {
+			if e.pin.URL != "" && sameURL(urls[i].Text, e.pin.URL) {
+				g.proven[e.pin.Target] = true
+				right[mirrorsOf(urls[i])+" "+e.pin.Target] = true
+			}
+		}
+	}
 	for _, e := range w.from {
 		if e.pin.URL == "" {
 			continue
 		}
 		for i := range urls {
 			u := &urls[i]
+			list := mirrorsOf(*u)
 			switch {
-			case baseOf(u.Text) != nameOf(e.pin):
-			case sameURL(u.Text, e.pin.URL):
-				g.proven[e.pin.Target] = true
+			case sameURL(u.Text, e.pin.URL), list != "" && right[list+" "+e.pin.Target]:
+			case !w.strays(*u, e.pin):
 			case g.migrate:
 				return u, e.pin, nil
 			default:
-				return nil, Pin{}, g.refuse(file, *u, e.pin, "write "+e.pin.URL+" there, or let it be done: --migrate")
+				return nil, Pin{}, g.refuse(file, *u, e.pin, adviceFor(*u, e.pin))
 			}
 		}
 	}
 	return nil, Pin{}, g.otherNames(w, file, urls)
+}
+
+// namedRE is how a composed name of a tarball of AMD's begins.
+var namedRE = regexp.MustCompile(`^(?:therock-dist|therock|rocm|amdrocm)[-_.]`)
+
+// strays reports whether an address is that of pin's tarball, by its file name,
+// and of no pin by its host and directory. Names in it that the file does not
+// tell may stand for anything.
+func (w *want) strays(u pinfile.URL, pin Pin) bool {
+	base := baseOf(u.Text)
+	if len(u.Unknown) == 0 {
+		return base == nameOf(pin)
+	}
+	about := strings.Contains(base, pin.Version) || pin.Family != "" && strings.Contains(base, pin.Family) || namedRE.MatchString(base)
+	return about && couldBe(u.Unknown, base, nameOf(pin)) &&
+		!slices.ContainsFunc(w.from, func(e entry) bool { return couldBe(u.Unknown, u.Text, e.pin.URL) })
+}
+
+// couldBe reports whether text is want for some values of the unknown names
+// in it.
+func couldBe(unknown []string, text, want string) bool {
+	pattern := regexp.QuoteMeta(text)
+	for _, name := range unknown {
+		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta("${"+name+"}"), ".*")
+	}
+	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+	return err == nil && re.MatchString(want)
+}
+
+// itemRE is the place in a list at the end of a path.
+var itemRE = regexp.MustCompile(`\[[0-9]+\]\z`)
+
+// mirrorsOf names the list that an address is in, "" if it is in none: of the
+// addresses there, whoever fetches takes the first that answers.
+func mirrorsOf(u pinfile.URL) string {
+	if list := itemRE.ReplaceAllString(u.Path, ""); list != u.Path {
+		return list
+	}
+	return ""
+}
+
+// adviceFor says what to do about an address: to write another, or to let it be
+// moved, where host and directory are what is wrong.
+func adviceFor(u pinfile.URL, pin Pin) string {
+	dir := func(text string) string { return text[:strings.LastIndexByte(text, '/')+1] }
+	if dir(u.Text) == dir(pin.URL) {
+		return "write " + pin.URL + " there"
+	}
+	return "write " + pin.URL + " there, or let it be done: --migrate"
 }
 
 // otherNames refuses an address that looks as though it were a pin's and names
@@ -214,12 +272,12 @@ func (g *guard) otherNames(w *want, file string, urls []pinfile.URL) error {
 		}
 		for _, u := range urls {
 			base := baseOf(u.Text)
-			if slices.Contains(names, base) || !tarballRE.MatchString(base) && !strings.Contains(base, "${") {
+			if slices.Contains(names, base) || !tarballRE.MatchString(base) {
 				continue
 			}
-			alone := len(w.from) == 1 && tarballRE.MatchString(base) && !otherFamily(base, e.pin)
+			alone := len(w.from) == 1 && !otherFamily(base, e.pin)
 			about := strings.Contains(base, e.pin.Version) || e.pin.Family != "" && strings.Contains(base, e.pin.Family)
-			if alone || about && tarballRE.MatchString(base) {
+			if about || alone {
 				return g.refuse(file, u, e.pin, "its name is another one: set what makes the name too, or write "+e.pin.URL+" there")
 			}
 		}

@@ -74,3 +74,55 @@ func TestAddressesOfOtherTargets(t *testing.T) {
 		})
 	}
 }
+
+// TestAddressThatStraysIsRefused: where the file does not tell all of an
+// address, fetches tells the rest, but not what the file says otherwise.
+func TestAddressThatStraysIsRefused(t *testing.T) {
+	t.Parallel()
+	const frozen = "https://rocm.nightlies.amd.com/tarball"
+	const live = "https://nightly.repo.amd.com/rocm/core/tarball"
+	for _, tt := range []struct {
+		name, file, text string
+		refused          string // "" if it is not
+		migrated         string // what --migrate makes; "" if it changes no address
+	}{
+		{
+			"family that an argument gives", "x.nix", "{ gpu }: rec { version = \"1\"; url = \"" + frozen + "/therock-dist-linux-${gpu}-${version}.tar.gz\"; }\n",
+			"x.nix:1:51: it would fetch " + frozen + "/therock-dist-linux-${gpu}-" + n30, live + "/therock-dist-linux-${gpu}-${version}.tar.gz",
+		},
+		{
+			"nothing but arguments", "x.nix", "{ version = \"1\"; url = { gpu, v }: \"" + frozen + "/therock-dist-linux-${gpu}-${v}.tar.gz\"; }\n",
+			"it would fetch " + frozen, live + "/therock-dist-linux-${gpu}-${v}.tar.gz",
+		},
+		{"right as far as it goes", "x.nix", "{ gpu }: rec { version = \"1\"; url = \"" + live + "/therock-dist-linux-${gpu}-${version}.tar.gz\"; }\n", "", ""},
+		{"a host that an argument gives", "x.nix", "{ host }: rec { version = \"1\"; url = \"https://${host}/rocm/core/tarball/therock-dist-linux-gfx1151-${version}.tar.gz\"; }\n", "", ""},
+		{"something else", "x.nix", "{ gpu }: rec { version = \"1\"; url = \"https://example.org/notes-${gpu}-${version}.html\"; }\n", "", ""},
+		{"a host of its own", "x.nix", "rec { host = \"rocm.nightlies.amd.com\"; version = \"1\"; url = \"https://${host}/rocm/core/tarball/therock-dist-linux-gfx1151-${version}.tar.gz\"; }\n", "it would fetch " + frozen[:30], "host = \"nightly.repo.amd.com\";"},
+		{"a mirror behind it", "x.json", `{"version": "1", "urls": ["` + live + `/therock-dist-linux-gfx1151-{version}.tar.gz", "https://mirror.example.org/therock-dist-linux-gfx1151-{version}.tar.gz"]}`, "", ""},
+		{"mirrors alone", "x.json", `{"version": "1", "urls": ["https://mirror.example.org/therock-dist-linux-gfx1151-{version}.tar.gz"]}`, "it would fetch https://mirror.example.org", live},
+		{"a query", "x.json", `{"version": "1", "url": "` + live + `/therock-dist-linux-gfx1151-{version}.tar.gz?x"}`, "tar.gz?x for gfx1151, and " + live + "/therock-dist-linux-gfx1151-" + n30 + ".tar.gz was verified (write " + live + "/therock-dist-linux-gfx1151-" + n30 + ".tar.gz there)", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, tt.file)
+			if err := os.WriteFile(file, []byte(tt.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			repo := Repo{Files: []File{{Path: tt.file, Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches}}}
+			_, err := Write(dir, repo, night(n30), Options{DryRun: true})
+			var bad *URLError
+			if tt.refused == "" && err != nil || tt.refused != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), tt.refused)) {
+				t.Errorf("got %v, want %q in it", err, tt.refused)
+			}
+			if tt.migrated == "" {
+				return
+			}
+			if _, err := Write(dir, repo, night(n30), Options{Migrate: true}); err != nil {
+				t.Error(err)
+			}
+			if got := readText(t, file); !strings.Contains(got, tt.migrated) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
