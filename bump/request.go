@@ -18,7 +18,8 @@ const (
 	maxRead = pinfile.MaxLen
 	// labelRetry on a request is the box retry for those who may not edit it.
 	labelRetry = "rocm-nightly:retry"
-	// githubLimit is what GitHub takes of a body, less room for our mark.
+	// githubLimit is what GitHub takes of a body with what others wrote in it,
+	// less room for our mark.
 	githubLimit = 65536 - 256
 )
 
@@ -207,9 +208,6 @@ func (l *life) input() body.Input {
 		Flavor: body.Flavor(l.repo.Forge), Name: l.repo.Name, Config: l.repo.Config, Base: l.base, Branch: l.u.branch,
 		Pins: l.change.pins, Proofs: l.proofs, Skipped: l.u.skipped, Checks: l.checks,
 	}
-	if l.repo.Forge == "github" {
-		in.Limit = githubLimit
-	}
 	for i, e := range l.change.edits {
 		in.Edits = append(in.Edits, body.Edit{Path: e.Path, Key: e.Attr, Target: e.Target, From: e.From, To: e.To, Line: l.change.lines[i]})
 	}
@@ -226,7 +224,11 @@ func (l *life) wantText() (title, text string) {
 	theirs := false
 	if l.open != nil {
 		have, m := readMark(l.open.Body)
-		text = body.Keep(have, text, l.input().Limit)
+		limit := 0
+		if l.repo.Forge == "github" {
+			limit = githubLimit
+		}
+		text = body.Keep(have, text, limit)
 		if m.theirs || m.renamed(l.open.Title) || m.sum == "" && plainTitle(l.open.Title) != title {
 			title, theirs = l.open.Title, true
 		}

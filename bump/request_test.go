@@ -3,6 +3,7 @@ package bump
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/audit/diff"
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/bump/forge"
 )
@@ -112,6 +114,26 @@ func TestRequestIsEditedInPlace(t *testing.T) {
 		t.Errorf("%+v", tip)
 	}
 	s.want(s.run(n30), ActionNone)
+}
+
+// A person who ticks a box sends the body back with two bytes for each end of a
+// line: GitHub takes it only where that fits too.
+func TestLongBodyCanBeTicked(t *testing.T) {
+	s := newStand(t)
+	d := &diff.Report{}
+	for i := range 1500 {
+		d.Config = append(d.Config, diff.TextChange{Path: fmt.Sprintf("etc/%d.cfg", i), Diff: []string{"@@ -1 +1 @@", "-a", "+b"}})
+	}
+	res := s.run("10.2.0a20260930", func(_ *Repo, o *Options) {
+		o.Proofs = map[string]body.Proof{"gfx1151": {Target: "gfx1151", Diff: d}}
+	})
+	p, err := s.f.find(res.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(strings.ReplaceAll(p.Body, "\n", "\r\n")); n > 65536 || n < 50_000 {
+		t.Errorf("%d bytes when a person has ticked a box, and GitHub takes 65536", n)
+	}
 }
 
 func TestMovedBaseAloneRebuildsNothing(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // take a megabyte and more, which nobody reads.
 const (
 	limitGitHub  = 60_000
+	limitTicked  = 65_000 // with two bytes for each end of a line
 	limitOthers  = 120_000
 	limitMessage = 16 << 10
 )
@@ -24,6 +25,15 @@ func (f Flavor) limit() int {
 		return limitMessage
 	}
 	return limitGitHub
+}
+
+// over is by how many bytes a text would be too long when a person has ticked a
+// box in it. A text of short lines has many ends.
+func (f Flavor) over(text string) int {
+	if f.limit() != limitGitHub {
+		return 0
+	}
+	return len(text) + strings.Count(text, "\n") + sealed - limitTicked
 }
 
 // section is one part of a text. It is there as a whole, in brief, or not.

@@ -38,6 +38,10 @@ func Render(in Input) string {
 	s := story{in: in, rows: rowsOf(in)}
 	marks := versionsMark(in)
 	text := fit(s.sections(marks), limit-sealed)
+	for in.Limit <= 0 && in.Flavor.over(text) > 0 && limit > sealed {
+		limit -= in.Flavor.over(text)
+		text = fit(s.sections(marks), limit-sealed)
+	}
 	if text == "" {
 		// A limit that no forge has: the line that counts, if there is room for it.
 		if text = s.head(); len(text) > limit {

@@ -2,11 +2,13 @@ package body
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/rocm-nightly/rocm-nightly/audit/diff"
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 )
 
@@ -106,6 +108,23 @@ func TestBodyKeepsItsLimit(t *testing.T) {
 				t.Errorf("limit %d: it does not say that it was shortened", limit)
 			}
 		}
+	}
+}
+
+// A person who ticks a box sends the text back with two bytes for each end of a
+// line, and GitHub takes 65,536.
+func TestTextOfShortLinesCanBeTicked(t *testing.T) {
+	in := told()
+	for i := range 100 {
+		c := diff.TextChange{Path: "etc/" + strconv.Itoa(i) + ".cfg", Why: "changed"}
+		for range 200 {
+			c.Diff = append(c.Diff, "+a")
+		}
+		in.Proofs[0].Diff.Config = append(in.Proofs[0].Diff.Config, c)
+	}
+	text := Render(in)
+	if n := len(text) + strings.Count(text, "\n"); n > 65_536-200 || n < 50_000 {
+		t.Errorf("%d bytes, %d with two for each end of a line", len(text), n)
 	}
 }
 
