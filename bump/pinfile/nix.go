@@ -80,6 +80,10 @@ func nixLeaf(src []byte, b binding) leaf {
 		l.Problem = `the value is an expression that only begins with a string (write it as one "…")`
 	default:
 		l.weak, l.note = true, "is not a string"
+		if b.kind == valNumber && isInteger(raw) {
+			l.Encode = digitsOnly
+			break
+		}
 		l.Problem = `the value is not a string (write it as "…", or name the string that it comes from)`
 	}
 	return l

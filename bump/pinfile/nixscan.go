@@ -16,6 +16,7 @@ const (
 	valIndented                       // ''…'' and nothing else
 	valIndentedPlain                  // ''…'' on one line, without escapes and without spaces around it
 	valCompound                       // an expression that begins with a string
+	valNumber                         // digits and nothing else
 )
 
 // attrNode is one component of a binding's path. Paths are linked from the
@@ -315,6 +316,9 @@ func (s *scanner) plain(i, m int) (string, bool) {
 	return string(s.src[s.code[i].end:s.code[m].off]), true
 }
 
+// ends reports whether the value before i is over there.
+func (s *scanner) ends(i int) bool { return i < len(s.code) && s.code[i].kind == tokSemicolon }
+
 // value says what the value that begins at i is.
 func (s *scanner) value(b *binding, i int) {
 	if i >= len(s.code) {
@@ -324,13 +328,16 @@ func (s *scanner) value(b *binding, i int) {
 	}
 	t := s.code[i]
 	b.off, b.end = t.off, t.end
+	if t.kind == tokNumber && !b.path.item && s.ends(i+1) {
+		b.kind = valNumber
+	}
 	if t.kind != tokStrOpen && t.kind != tokIndOpen {
 		return
 	}
 	m := int(s.mate[i])
 	text, plain := s.plain(i, m)
 	switch {
-	case !b.path.item && (m+1 >= len(s.code) || s.code[m+1].kind != tokSemicolon):
+	case !b.path.item && !s.ends(m+1):
 		b.kind = valCompound
 	case t.kind == tokIndOpen && plain && isIndentedPlain(text):
 		b.kind = valIndentedPlain

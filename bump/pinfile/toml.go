@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -218,6 +219,8 @@ func (r *tomlReader) scalar(n *unstable.Node, path *attrNode, at int) {
 		l.Encode = digitsOnly
 	case n.Kind == unstable.Integer || n.Kind == unstable.Float:
 		l.Problem = fmt.Sprintf("the value is the number %.40s (only strings and whole numbers are edited: write it in quotes)", raw)
+	case n.Kind == unstable.LocalDate:
+		l.Encode = encodeTOMLDate
 	default:
 		l.Problem = notString(raw)
 	}
@@ -240,6 +243,13 @@ func tomlString(l *leaf, value string) {
 	default:
 		l.Encode = encodeTOMLBasic
 	}
+}
+
+func encodeTOMLDate(v string) ([]byte, error) {
+	if _, err := time.Parse(time.DateOnly, v); err != nil {
+		return nil, errors.New("the value is a date, and the new one is no YYYY-MM-DD (write the value as a string in the file, or choose another template)")
+	}
+	return []byte(v), nil
 }
 
 func encodeTOMLLiteral(v string) ([]byte, error) {
