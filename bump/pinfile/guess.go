@@ -80,27 +80,69 @@ func (g *guesser) guess() []Guess {
 	if len(anchors) > maxAnchors {
 		return nil // a list of all that there ever was
 	}
-	hashes := make([][]fact, len(anchors))
-	for _, f := range g.all {
-		if k := kindOfHash(f.value); f.computed || k.template == "" || !g.ofTarball(f, anchors) {
-			continue
-		}
-		for _, i := range nearest(anchors, f) {
-			hashes[i] = append(hashes[i], f)
-		}
-	}
+	hashes, left := g.share(anchors)
 	var out []Guess
 	for i, a := range anchors {
-		if len(hashes[i]) == 0 && a.url {
-			continue // an address in a text, as far as anybody can tell
+		if len(hashes[i]) == 0 && (a.url || left || g.blank(a)) {
+			continue // an address in a text, or a version whose hash would stay the old one
 		}
-		for _, set := range byTarget(a, hashes[i]) {
+		for _, set := range g.byTarget(a, hashes[i]) {
 			if guess, ok := g.make(a, anchors, set); ok && len(out) < maxGuesses && guess.works(g.src) {
 				out = append(out, guess)
 			}
 		}
 	}
 	return out
+}
+
+// share gives every hash to the versions that it can belong to; left says that
+// some belong to none. A version that is alone in the file, and has none, gets
+// those beside an address of its tarball.
+func (g *guesser) share(anchors []anchor) (hashes [][]fact, left bool) {
+	hashes = make([][]fact, len(anchors))
+	var others []fact
+	for _, f := range g.all {
+		if f.computed || g.kind(f).template == "" {
+			continue
+		}
+		of, sure := g.ofTarball(f, anchors)
+		near := nearest(anchors, f)
+		switch {
+		case !of:
+		case len(near) > 0:
+			for _, i := range near {
+				hashes[i] = append(hashes[i], f)
+			}
+		case sure:
+			others = append(others, f)
+		default:
+			left = true
+		}
+	}
+	if len(anchors) == 1 && len(hashes[0]) == 0 {
+		hashes[0], others = others, nil
+	}
+	return hashes, left || len(others) > 0
+}
+
+// hashNameRE matches what people call a hash.
+var hashNameRE = regexp.MustCompile(`(?i)hash|sha256|integrity|\Asri\z|digest|checksum`)
+
+// kind is that of a hash. An empty one of Nix is filled with an SRI hash, which
+// all of its fetchers take.
+func (g *guesser) kind(f fact) hashKind {
+	if f.value == "" && g.format == "nix" && hashNameRE.MatchString(f.name()) {
+		return hashSRI
+	}
+	return kindOfHash(f.value)
+}
+
+// blank reports whether a hash stands with a that is empty, so that its shape
+// does not tell the kind.
+func (g *guesser) blank(a anchor) bool {
+	return slices.ContainsFunc(g.all, func(f fact) bool {
+		return f.value == "" && !f.computed && a.above(f) && g.kind(f) == hashNone && hashNameRE.MatchString(strings.Join(f.path[len(a.container()):], " "))
+	})
 }
 
 // specimens are values as templates give them.
@@ -178,8 +220,8 @@ func tarballVersion(s string) string {
 
 // ofTarball reports whether a hash is not that of another thing, as the
 // addresses beside it say: in a PKGBUILD, the source at the same place in its
-// list.
-func (g *guesser) ofTarball(f fact, anchors []anchor) bool {
+// list. It is sure where one of them is a tarball's.
+func (g *guesser) ofTarball(f fact, anchors []anchor) (of, sure bool) {
 	name, index, item := f.item()
 	source := strings.Replace(name, "sha256sums", "source", 1)
 	said := false
@@ -195,11 +237,11 @@ func (g *guesser) ofTarball(f fact, anchors []anchor) bool {
 		}
 		composed := func(a anchor) bool { return other.computed && strings.Contains(other.value, a.version) }
 		if strings.Contains(other.value, "://") && (amdRE.MatchString(other.value) || slices.ContainsFunc(anchors, composed)) {
-			return true
+			return true, true
 		}
 		said = true
 	}
-	return !said && (g.format != "pkgbuild" || !item)
+	return !said && (g.format != "pkgbuild" || !item), false
 }
 
 // nearest returns the anchors that f can belong to: those in the innermost
@@ -236,7 +278,7 @@ type candidate struct {
 
 // byTarget tells hashes of several targets apart, and those of which only one
 // can be meant.
-func byTarget(a anchor, hashes []fact) []candidate {
+func (g *guesser) byTarget(a anchor, hashes []fact) []candidate {
 	if len(hashes) == 0 {
 		return []candidate{{target: a.target()}}
 	}
@@ -253,7 +295,7 @@ func byTarget(a anchor, hashes []fact) []candidate {
 	for _, t := range order {
 		kinds := map[string][]fact{}
 		for _, h := range groups[t] {
-			k := kindOfHash(h.value).name
+			k := g.kind(h).name
 			kinds[k] = append(kinds[k], h)
 		}
 		if len(kinds) == len(groups[t]) {
@@ -272,14 +314,14 @@ func (g *guesser) make(a anchor, anchors []anchor, c candidate) (Guess, bool) {
 	out := Guess{Path: g.path, Format: g.format, Old: a.version, Set: map[string]string{}}
 	template := "{{.Version}}"
 	if a.url {
-		template = urlTemplate(a.value)
+		template = urlTemplate(a.value, a.version)
 	}
 	if !g.set(out.Set, a.fact, template) {
 		return out, false
 	}
 	var beside []string
 	for _, h := range c.hashes {
-		k := kindOfHash(h.value)
+		k := g.kind(h)
 		if !g.set(out.Set, h, k.template) {
 			return out, false
 		}
@@ -314,12 +356,17 @@ func (g *guesser) set(set map[string]string, f fact, template string) bool {
 	return ok
 }
 
-// urlTemplate is the template for a whole address or a file name.
-func urlTemplate(value string) string {
-	if strings.Contains(value, "://") {
+// urlTemplate is the template for a whole address or a file name. The name that
+// a PKGBUILD gives the file, NAME::, stays before it.
+func urlTemplate(value, version string) string {
+	if !strings.Contains(value, "://") {
+		return "{{.Name}}"
+	}
+	name, _, ok := strings.Cut(value, "::")
+	if !ok || strings.ContainsAny(name, "/{}") {
 		return "{{.URL}}"
 	}
-	return "{{.Name}}"
+	return strings.ReplaceAll(name, version, "{{.Version}}") + "::{{.URL}}"
 }
 
 // alongTemplate is the template of a value that changes along with a version,
@@ -329,7 +376,7 @@ func alongTemplate(f fact, a anchor) string {
 	case f.computed || f.at == a.at:
 		return ""
 	case tarballVersion(f.value) == a.version:
-		return urlTemplate(f.value)
+		return urlTemplate(f.value, a.version)
 	case f.value == a.version && !a.url:
 		return ""
 	case digitRE.MatchString(f.value) && sizeRE.MatchString(last):
