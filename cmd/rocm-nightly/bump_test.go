@@ -117,7 +117,20 @@ func TestInferPins(t *testing.T) {
 	if err != nil || files[0].Target != "gfx1151" {
 		t.Fatalf("%v, %v", files, err)
 	}
+	// One version for two targets, each with its hash; and what follows a PKGBUILD.
+	shared := func(target string) pinfile.Guess {
+		return guess("f.nix", target, map[string]string{"version": "{{.Version}}", target + ".hash": "{{.SRI}}"})
+	}
+	build, made := guess("a/PKGBUILD", "gfx1151", v), guess("a/.SRCINFO", "gfx1151", v)
+	build.Format, made.Format = "pkgbuild", "srcinfo"
+	files, err = inferPins([]pinfile.Guess{made, build, shared("gfx1151"), shared("gfx1100")}, nil, canonical)
+	if err != nil || len(files) != 3 || files[0].Path != "a/PKGBUILD" {
+		t.Fatalf("%v, %v", files, err)
+	}
+	older := guess("f.nix", "gfx1151", map[string]string{"old.version": "{{.Version}}"})
+	older.Old = "1"
 	for want, found := range map[string][]pinfile.Guess{
+		"meant by several versions":     {guess("f.nix", "gfx1151", v), older},
 		"no pin of one":                 nil,
 		"nothing tells which target":    {guess("f.nix", "", v)},
 		"may be one of several things":  {guess("f.nix", "gfx1151", v), guess("f.nix", "gfx1100", v)},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -190,8 +191,10 @@ func inferPins(found []pinfile.Guess, arch []string, canonical func(string) stri
 	if len(found) == 0 {
 		return nil, errors.New("no pin of one of AMD's tarballs is found there (write a bump into the config: see config.yaml)")
 	}
+	found = withoutFollowers(found)
 	var files []config.Pins
 	owner := map[string]pinfile.Guess{}
+	version := map[string]string{}
 	for _, g := range found {
 		if g.Target == "" && len(arch) == 1 {
 			g.Target = arch[0]
@@ -201,14 +204,43 @@ func inferPins(found []pinfile.Guess, arch []string, canonical func(string) stri
 		}
 		for key := range g.Set {
 			at := g.Path + "\x00" + key
-			if other, taken := owner[at]; taken && (canonical(other.Target) != canonical(g.Target) || other.Set[key] != g.Set[key]) {
+			other, taken := owner[at]
+			same := canonical(other.Target) == canonical(g.Target) || ownKey(g, other) && ownKey(other, g)
+			if taken && (!same || other.Set[key] != g.Set[key]) {
 				return nil, fmt.Errorf("%s of %s may be one of several things (write a bump into the config):%s", key, g.Path, candidates(found, g.Path))
 			}
 			owner[at] = g
 		}
+		at := g.Path + "\x00" + canonical(g.Target)
+		if old, taken := version[at]; taken && old != g.Old {
+			return nil, fmt.Errorf("%s of %s may be meant by several versions (write a bump into the config):%s", g.Target, g.Path, candidates(found, g.Path))
+		}
+		version[at] = g.Old
 		files = append(files, config.Pins{Path: g.Path, Format: g.Format, Target: g.Target, Set: g.Set})
 	}
 	return files, nil
+}
+
+// withoutFollowers leaves out what changes by itself: the .SRCINFO beside a PKGBUILD.
+func withoutFollowers(found []pinfile.Guess) []pinfile.Guess {
+	made := map[string]bool{}
+	for _, g := range found {
+		if g.Format == "pkgbuild" {
+			made[path.Join(path.Dir(g.Path), ".SRCINFO")] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(g pinfile.Guess) bool { return made[g.Path] })
+}
+
+// ownKey reports whether g sets what other does not: one version may be that of several
+// targets, each with its hash.
+func ownKey(g, other pinfile.Guess) bool {
+	for key := range g.Set {
+		if _, shared := other.Set[key]; !shared {
+			return true
+		}
+	}
+	return false
 }
 
 // candidates lists what was found in a file, each on a line.
