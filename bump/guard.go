@@ -278,7 +278,7 @@ func (g *guard) otherNames(w *want, file string, urls []pinfile.URL) error {
 			alone := len(w.from) == 1 && !otherFamily(base, e.pin)
 			about := strings.Contains(base, e.pin.Version) || e.pin.Family != "" && strings.Contains(base, e.pin.Family)
 			if about || alone {
-				return g.refuse(file, u, e.pin, "its name is another one: set what makes the name too, or write "+e.pin.URL+" there")
+				return g.refuse(file, u, e.pin, "its name is another one: set what makes the name too, or write "+e.pin.URL+" there, or say in its entry what is fetched: fetches: "+fetchesLine(e.pin))
 			}
 		}
 	}

@@ -242,6 +242,7 @@ func TestHashKindsOfEveryShape(t *testing.T) {
 		{"hex for base-64", zeroSRI[7:], newHex, `"{{slice .SRI 7}}"`},
 		{"hex for prefixed base-64", "sha256:" + zeroSRI[7:], newHex, `"sha256:{{slice .SRI 7}}"`},
 		{"sri for equals", "SHA256=" + oldHex, newSRI, `"SHA256={{.Hex}}"`},
+		{"a word", "SKIP", newHex, "for a first hash write an empty string there, or one of zeros"},
 		{"sha512", strings.Repeat("0", 128), newHex, "not SHA-256"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,6 +96,9 @@ func (e *HashKindError) Error() string {
 	if e.Template != "" {
 		return msg + fmt.Sprintf(" (set %s: %q)", e.Attr, e.Template)
 	}
+	if e.Want == hashNone.name {
+		return msg + " (check which attribute the key names; for a first hash write an empty string there, or one of zeros)"
+	}
 	return msg + " (check which attribute the key names; SHA-256 is the only hash there is a value for)"
 }
 
