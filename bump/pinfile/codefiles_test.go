@@ -64,6 +64,8 @@ func TestDebianChangelog(t *testing.T) {
 		{"maintainer", "debian-changelog", old, with("maintainer", "Bot <bot@example.org>"), strings.Replace(debianNew, "Ada Packager <ada", "Bot <bot", 1) + old, ""},
 		{"no date", "debian-changelog", old, map[string]string{"version": "2"}, "", `set date: "{{.Date}}"`},
 		{"no version", "debian-changelog", old, map[string]string{"change": "x"}, "", "only a new version"},
+		{"epoch lost", "debian-changelog", strings.Replace(old, "(10.2.0", "(1:10.2.0", 1), next, "", "the epoch is 1"},
+		{"epoch kept", "debian-changelog", strings.Replace(old, "(10.2.0", "(1:10.2.0", 1), with("version", "1:10.2.0~a20261001-1"), strings.Replace(debianNew, "(10.2.0", "(1:10.2.0", 1) + strings.Replace(old, "(10.2.0", "(1:10.2.0", 1), ""},
 		{"bad version", "debian-changelog", old, with("version", "1_2"), "", "no version of Debian"},
 		{"bad maintainer", "debian-changelog", old, with("maintainer", "x"), "", "Name <address>"},
 		{"injection", "debian-changelog", old, with("change", "x\n -- y"), "", "no pin does"},

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -159,6 +160,9 @@ func (d *debianDoc) check(e map[string]string) (time.Time, error) {
 	if v := e["version"]; !debianVersion.MatchString(v) || strings.HasSuffix(v, "-") {
 		return time.Time{}, d.refuse("version", fmt.Sprintf("%.100q is no version of Debian (want [epoch:]upstream[-revision], of letters, digits and . + ~ -)", v))
 	}
+	if old := epochOf(d.entry["version"]); epochOf(e["version"]) < old {
+		return time.Time{}, d.refuse("version", fmt.Sprintf("the epoch is %d, and %.100q would be the older version (write the epoch before it: %d:)", old, e["version"], old))
+	}
 	for _, dist := range strings.Split(e["distribution"], " ") {
 		if !debianDist.MatchString(dist) {
 			return time.Time{}, d.refuse("distribution", fmt.Sprintf("%.100q is no distribution", dist))
@@ -188,6 +192,16 @@ func (d *debianDoc) refuse(key, problem string) error {
 		}
 	}
 	return &ValueError{Attr: key, Line: p.Line, Column: p.Column, Problem: problem}
+}
+
+// epochOf is the number before a version's colon, 0 if there is none.
+func epochOf(version string) int {
+	epoch, _, _ := strings.Cut(version, ":")
+	n, err := strconv.Atoi(epoch)
+	if err != nil || !strings.Contains(version, ":") {
+		return 0
+	}
+	return n
 }
 
 // upstreamOf drops a version's epoch and revision.
