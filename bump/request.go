@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/bump/forge"
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 )
 
 const (
@@ -164,39 +166,23 @@ func (l *life) readBoxes(s *sight) {
 // group is how the dashboard names the unit.
 func (l *life) group() string { return groupName(l.repo.Name, l.u.key) }
 
-// withdrawn says that what our open request is about is no longer listed; ""
-// if it is, or if nobody can tell. Where no pin tells the names of the
+// withdrawn says that what our open request is about is no longer listed, were
+// it one target's alone: a pin of it would download nothing. It is "" if all of
+// it is listed, or if nobody can tell. Where no pin tells the names of the
 // tarballs, the request's own text does.
 func (l *life) withdrawn() string {
-	if l.o.Published == nil {
-		return ""
+	if l.o.Published == nil || l.res.Changed {
+		return "" // with another version on offer the request is edited, not closed
 	}
 	text, _ := readMark(l.open.Body)
-	versions := body.Versions(text)
-	if len(versions) == 0 {
-		return ""
-	}
-	listed, lost := false, ""
+	versions := slices.Collect(maps.Values(body.Versions(text)))
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune(nameRunes, r) }) {
-		if !strings.HasSuffix(word, ".tar.gz") {
-			continue
-		}
-		for _, v := range versions {
-			if v == "" || !strings.Contains(word, v) {
-				continue
-			}
-			if l.o.Published(word) {
-				listed = true
-			} else {
-				lost = v
-			}
+		name, err := release.ParseName(word)
+		if err == nil && slices.Contains(versions, name.Version.String()) && !l.o.Published(word) {
+			return name.Version.String() + " has been withdrawn from AMD's index"
 		}
 	}
-	// With another version on offer the request is edited, not closed.
-	if lost == "" || listed || l.res.Changed {
-		return ""
-	}
-	return lost + " has been withdrawn from AMD's index"
+	return ""
 }
 
 // nameRunes are what the names of tarballs are made of.
