@@ -12,9 +12,14 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/fault"
 )
 
-// newborn is how long after its opening a request still gets what an
-// interrupted run may have left out.
-const newborn = 25 * time.Hour
+const (
+	// newborn is how long after its opening a request still gets what an
+	// interrupted run may have left out.
+	newborn = 25 * time.Hour
+	// untouched is how long after its opening a run may still have been at it: a
+	// later change is somebody else's, and what they took off stays off.
+	untouched = 2 * time.Minute
+)
 
 // do takes the steps of v, each of which leaves the forge in a state from which
 // the next run comes to the same end.
@@ -169,22 +174,34 @@ func (l *life) deleteBranch(ctx context.Context) error {
 	return fault.Point("bump.branch.deleted")
 }
 
+// fresh reports whether p is as the run that opened it left it, or was
+// interrupted in leaving it.
+func (l *life) fresh(p forge.Pull) bool {
+	return l.now.Sub(p.Created) < newborn && p.Updated.Sub(p.Created) < untouched
+}
+
+// lacking are the labels that the request is to be given. Those that are of a
+// version come with each; the others once, so that who takes one off is rid of it.
+func (l *life) lacking(fresh bool) (labels []string) {
+	p := l.open
+	for i, label := range l.texts.labels {
+		fixed := label == strings.TrimSpace(l.repo.Labels[i])
+		due := fresh && (l.opened || len(p.Labels) == 0) || !fixed && (l.made != "" || l.edited)
+		if due && !slices.Contains(p.Labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	return labels
+}
+
 // tend sees to labels, reviews and merging. What the forge refuses there, for a
 // name is unknown to it, is noted and keeps nothing back.
 func (l *life) tend(ctx context.Context) error {
 	p := l.open
-	young := l.opened || l.now.Sub(p.Created) < newborn
-	if l.opened || l.made != "" || l.edited || young && len(p.Labels) == 0 {
-		var lacking []string
-		for _, label := range l.texts.labels {
-			if !slices.Contains(p.Labels, label) {
-				lacking = append(lacking, label)
-			}
-		}
-		if len(lacking) > 0 {
-			if err := l.soft("label request", l.forge.AddLabels(ctx, p.Number, lacking)); err != nil {
-				return err
-			}
+	young := l.opened || l.young
+	if lacking := l.lacking(young); len(lacking) > 0 {
+		if err := l.soft("label request", l.forge.AddLabels(ctx, p.Number, lacking)); err != nil {
+			return err
 		}
 	}
 	if young && len(p.Reviewers) == 0 && len(l.repo.Reviewers)+len(l.repo.Teams) > 0 {

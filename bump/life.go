@@ -29,6 +29,7 @@ type life struct {
 	theirs string // why the tip is not ours; "" if it is
 
 	open    *forge.Pull // our open request
+	young   bool        // nobody has touched it since it was opened
 	checks  []body.Check
 	checked bool
 	notes   []string

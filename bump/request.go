@@ -138,7 +138,7 @@ func (l *life) findOpen(ctx context.Context, mine []forge.Pull, s *sight) error 
 	if p.State != forge.Opened {
 		return nil
 	}
-	s.open, l.open = true, &p
+	s.open, l.open, l.young = true, &p, l.fresh(p)
 	if p.Base != l.base {
 		s.moved = p.Base
 	}

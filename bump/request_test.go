@@ -400,8 +400,15 @@ func TestNewRequestGetsItsPeople(t *testing.T) {
 	}
 	// What people added stays, and what they took away stays away.
 	p.Labels, p.Reviewers = []string{"rocm", "kept"}, nil
-	s.now = s.now.Add(newborn)
+	p.Updated = p.Updated.Add(untouched)
 	s.want(s.run(n30, people), ActionNone)
+	p.Labels = nil
+	s.want(s.run(n30, people), ActionNone)
+	// A label that names the version comes with the version.
+	s.want(s.run(n31, people), ActionUpdated, "commit", "move", "edit", "label")
+	if !slices.Equal(p.Labels, []string{n31}) {
+		t.Errorf("%q", p.Labels)
+	}
 }
 
 func TestForkWhereThereIsNoRightToPush(t *testing.T) {
