@@ -1,6 +1,7 @@
 package bump
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,7 +29,8 @@ const (
 // board is the dashboard, as it was found and as it shall be.
 type board struct {
 	issue   *forge.Issue
-	boxes   []string // BOX:GROUP
+	spare   []forge.Issue // further ones, of runs that went on at the same time
+	boxes   []string      // BOX:GROUP
 	entries []body.Entry
 }
 
@@ -53,11 +55,19 @@ func (s *session) readBoard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(all) > 0 {
-		s.board.issue = &all[0]
-		s.board.boxes = body.Ticked(all[0].Body)
+	s.board.take(all)
+	if s.board.issue != nil {
+		s.board.boxes = body.Ticked(s.board.issue.Body)
 	}
 	return nil
+}
+
+// take makes the oldest of the issues the dashboard.
+func (b *board) take(all []forge.Issue) {
+	slices.SortFunc(all, func(a, b forge.Issue) int { return cmp.Compare(a.Number, b.Number) })
+	if len(all) > 0 {
+		b.issue, b.spare = &all[0], all[1:]
+	}
 }
 
 // note adds what became of u.
@@ -115,7 +125,19 @@ func (s *session) syncBoard(ctx context.Context) error {
 		if _, err := s.forge.OpenIssue(ctx, s.repo.Dashboard, text, nil); err != nil {
 			return fmt.Errorf("open issue: %w", err)
 		}
-		return fault.Point("bump.dashboard.opened")
+		if err := fault.Point("bump.dashboard.opened"); err != nil {
+			return err
+		}
+		// Another run may have opened one as well since it was looked for.
+		all, err := s.forge.Issues(ctx, s.repo.Dashboard)
+		if err != nil {
+			return fmt.Errorf("look for another: %w", err)
+		}
+		s.board.take(all)
+		return s.closeSpare(ctx)
+	}
+	if err := s.closeSpare(ctx); err != nil {
+		return err
 	}
 	f := body.Fingerprint(text)
 	if old.Body == text || f != "" && f == body.Fingerprint(old.Body) && len(s.board.boxes) == 0 {
@@ -125,4 +147,15 @@ func (s *session) syncBoard(ctx context.Context) error {
 		return fmt.Errorf("edit issue %d: %w", old.Number, err)
 	}
 	return fault.Point("bump.dashboard.edited")
+}
+
+// closeSpare leaves one dashboard, the oldest.
+func (s *session) closeSpare(ctx context.Context) error {
+	open := false
+	for _, i := range s.board.spare {
+		if err := s.forge.EditIssue(ctx, i.Number, nil, nil, &open); err != nil {
+			return fmt.Errorf("close issue %d, for %d is the dashboard: %w", i.Number, s.board.issue.Number, err)
+		}
+	}
+	return nil
 }

@@ -349,10 +349,13 @@ func (f *memForge) OpenIssue(_ context.Context, title, text string, _ []string) 
 	return *i, f.change("issue")
 }
 
-func (f *memForge) EditIssue(_ context.Context, number int64, _, text *string, _ *bool) error {
+func (f *memForge) EditIssue(_ context.Context, number int64, _, text *string, open *bool) error {
 	for _, i := range f.issues {
 		if i.Number == number && text != nil {
 			i.Body = *text
+		}
+		if i.Number == number && open != nil {
+			i.Open = *open
 		}
 	}
 	return f.change("edit issue")
