@@ -40,7 +40,7 @@ func newGitea(c Config) (Forge, error) {
 		return nil, fmt.Errorf("open %.100q on gitea: a repository there is OWNER/NAME", c.Owner+"/"+c.Name)
 	}
 	if c.HTTP == nil {
-		c.HTTP = sdkTransport()
+		c.HTTP = defaultHTTP()
 	}
 	return &gitea{c: c, base: base}, nil
 }
@@ -162,7 +162,6 @@ func (s *sdkCall) text(ctx context.Context, at *url.URL, limit int) (string, err
 	if err != nil {
 		return "", err
 	}
-	s.raw = true
 	resp, err := s.client().Do(req)
 	if err != nil {
 		return "", err

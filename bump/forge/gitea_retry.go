@@ -7,18 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-)
 
-// What one answer may weigh, and how often one request is tried.
-const (
-	maxRefusal  = 64 << 10 // bytes of an error's text that are read
-	maxTries    = 5
-	maxRedirect = 5
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 // refusal is an answer that is not a success.
@@ -48,68 +42,39 @@ type sdkCall struct {
 	now   func() time.Time
 	sleep func(context.Context, time.Duration) error
 	until time.Time // no waiting goes on beyond it
-	raw   bool      // the answer is no JSON
+	token secret.Secret
 }
 
 // newCall returns the carrier of one call, described by doing.
 func (c *Config) newCall(doing string, base *url.URL, auth func(http.Header)) *sdkCall {
-	call := &sdkCall{doing: doing, base: base, auth: auth, under: c.HTTP, now: c.Now, sleep: c.Sleep}
+	call := &sdkCall{doing: doing, base: base, auth: auth, under: c.HTTP, now: c.Now, sleep: c.Sleep, token: c.Auth.Token}
 	if call.now == nil {
 		call.now = time.Now
 	}
 	if call.sleep == nil {
-		call.sleep = sleepFor
+		call.sleep = sleep
 	}
 	wait := c.MaxWait
 	if wait <= 0 {
-		wait = 10 * time.Minute
+		wait = defaultWait
 	}
 	call.until = call.now().Add(wait)
 	return call
 }
 
-// sdkTransport is what stands under everything where the caller gives nothing.
-func sdkTransport() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   30 * time.Second,
-		ResponseHeaderTimeout: 2 * time.Minute,
-		IdleConnTimeout:       30 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
-}
-
 // apiBase reads the base of an API: raw, or web where raw is empty, without
-// the suffix that the client library adds. A token leaves in the open only for
-// this machine.
+// the suffix that the client library adds.
 func apiBase(raw, web, suffix string) (*url.URL, error) {
 	if raw == "" {
 		raw = web
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, errors.New("read the address of the forge's API: it is not an address of a host and a path (want e.g. https://git.example.org)")
-	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
-		return nil, fmt.Errorf("read the address of the forge's API, %s: a token is sent by https only", u.Redacted())
+	u, err := apiAddress(raw)
+	if err != nil {
+		return nil, err
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), suffix)
 	u.RawPath = ""
 	return u, nil
-}
-
-func sleepFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // client returns what a client library sends its requests through.
@@ -119,7 +84,7 @@ func (s *sdkCall) client() *http.Client {
 		if first := via[0].Method; first != http.MethodGet && first != http.MethodHead {
 			return fmt.Errorf("the forge sends this request on to %s (write the repository's new address in the config)", req.URL.Redacted())
 		}
-		if len(via) >= maxRedirect {
+		if len(via) >= maxRedirects {
 			return errors.New("the forge sends this request on again and again")
 		}
 		return nil
@@ -138,20 +103,16 @@ func (s *sdkCall) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := s.once(req, body)
 		if err == nil && resp.StatusCode < 400 {
-			resp.Body = &bounded{ReadCloser: resp.Body, left: maxAnswer}
-			if err := s.whole(resp); err != nil {
-				return nil, err
-			}
 			return resp, nil
 		}
 		pause, again := s.pause(req, resp, err, try)
 		if err == nil {
-			err = readRefusal(resp)
+			err = s.readRefusal(resp)
 		}
 		if !again {
 			return nil, err
 		}
-		if s.now().Add(pause).After(s.until) || try >= maxTries {
+		if s.now().Add(pause).After(s.until) || try >= maxAttempts {
 			return nil, s.outOfTime(err, pause)
 		}
 		if serr := s.sleep(req.Context(), pause); serr != nil {
@@ -160,43 +121,24 @@ func (s *sdkCall) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// whole reads an answer to its end and refuses a list in which something is
-// null, which client libraries do not survive.
-func (s *sdkCall) whole(resp *http.Response) error {
-	if s.raw || resp.StatusCode >= 300 {
-		return nil
-	}
-	data, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if err != nil {
-		return err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		return nil // no list; what it is the library finds out
-	}
-	for _, one := range list {
-		if string(one) == "null" {
-			return errors.New("the forge answered with a list that has holes")
-		}
-	}
-	return nil
-}
-
 // once sends one copy of req.
 func (s *sdkCall) once(req *http.Request, body []byte) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	out.Header.Del("Authorization")
 	out.Header.Del("Private-Token")
 	out.Header.Del("Job-Token")
-	out.Header.Set("User-Agent", "rocm-nightly")
+	out.Header.Set("User-Agent", userAgent)
 	s.auth(out.Header)
 	out.Body, out.ContentLength = http.NoBody, 0
 	if len(body) > 0 {
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
-	return s.under.RoundTrip(out)
+	resp, err := exchange(s.under, out, attemptTime)
+	if err != nil {
+		return nil, clean(err, s.token)
+	}
+	resp.Request = req
+	return resp, nil
 }
 
 func wholeBody(req *http.Request) ([]byte, error) {
@@ -212,11 +154,8 @@ func wholeBody(req *http.Request) ([]byte, error) {
 // again only when it cannot have arrived or the forge says that it did nothing.
 func (s *sdkCall) pause(req *http.Request, resp *http.Response, err error, try int) (time.Duration, bool) {
 	backoff := time.Second << (try - 1)
-	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if err != nil {
-		var op *net.OpError
-		dial := errors.As(err, &op) && op.Op == "dial"
-		return backoff, req.Context().Err() == nil && (reads || dial)
+		return backoff, req.Context().Err() == nil && !permanent(err) && (reads(req) || unsent(err))
 	}
 	asked, told := pauseAsked(resp.Header, s.now())
 	switch resp.StatusCode {
@@ -229,9 +168,9 @@ func (s *sdkCall) pause(req *http.Request, resp *http.Response, err error, try i
 		if told {
 			return asked, true
 		}
-		return backoff, reads
+		return backoff, reads(req)
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return backoff, reads
+		return backoff, reads(req)
 	}
 	return 0, false
 }
@@ -258,28 +197,9 @@ func pauseAsked(h http.Header, now time.Time) (time.Duration, bool) {
 	return max(resetOf(h, now).Sub(now), time.Second), true
 }
 
-// bounded is an answer that fails when it goes on for too long.
-type bounded struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("the forge's answer is larger than %d MiB", maxAnswer>>20)
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
-}
-
-// readRefusal reads and closes an answer that is no success.
-func readRefusal(resp *http.Response) error {
-	defer resp.Body.Close()
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is enough
+// readRefusal reads an answer that is no success.
+func (s *sdkCall) readRefusal(resp *http.Response) error {
+	data, _ := io.ReadAll(resp.Body) // it is here already
 	r := &refusal{status: resp.StatusCode}
 	var answer struct {
 		Message     any    `json:"message"`
@@ -290,7 +210,7 @@ func readRefusal(resp *http.Response) error {
 	if json.Unmarshal(data, &answer) != nil {
 		// A page of HTML is of a proxy, and of no use on one line.
 		if !bytes.Contains(data, []byte("<")) {
-			r.message = oneLine(string(data))
+			r.message = oneLine(secret.Scrub(string(data), s.token))
 		}
 		return r
 	}
@@ -300,7 +220,7 @@ func readRefusal(resp *http.Response) error {
 			r.message = strings.TrimPrefix(r.message+"; "+part, "; ")
 		}
 	}
-	r.message = oneLine(r.message)
+	r.message = oneLine(secret.Scrub(r.message, s.token))
 	r.readGiteaScopes()
 	return r
 }
@@ -325,13 +245,4 @@ func said(v any) string {
 		return strings.Join(parts, "; ")
 	}
 	return ""
-}
-
-// oneLine makes text of the forge fit for an error.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 }), " ")
-	if len(text) > 400 {
-		text = strings.ToValidUTF8(text[:400], "") + "…"
-	}
-	return strings.ToValidUTF8(text, "?")
 }

@@ -40,7 +40,7 @@ func newGitLab(c Config) (Forge, error) {
 		return nil, fmt.Errorf("open %.100q on gitlab: a project there is GROUP/NAME or GROUP/SUBGROUP/NAME", c.Owner+"/"+c.Name)
 	}
 	if c.HTTP == nil {
-		c.HTTP = sdkTransport()
+		c.HTTP = defaultHTTP()
 	}
 	return &gitlab{c: c, base: base}, nil
 }

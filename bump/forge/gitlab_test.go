@@ -382,7 +382,7 @@ func TestGitLabRefusals(t *testing.T) {
 		{"a proxy's page", 403, "<html><body>blocked</body></html>", "glpat-x", func(err error) bool { return !strings.Contains(err.Error(), "<") }, "it is not allowed"},
 		{"signs that move the cursor", 422, `{"message":"a\u001b[2Jb\u009bc\nd` + strings.Repeat("x", 5000) + `"}`, "glpat-x", func(err error) bool {
 			return len(err.Error()) < 600 && !strings.ContainsAny(err.Error(), "\x1b\n\u009b")
-		}, "a [2Jb c d"},
+		}, `a\x1b[2Jb\u009bc d`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := newGitLab(Config{Web: "https://git.example.org", Owner: "me", Name: "flake", Auth: Auth{Token: secret.New(c.token)},

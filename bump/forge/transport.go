@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,24 +18,11 @@ import (
 )
 
 const (
-	// maxAnswer bounds an answer, in bytes: GitHub's largest blob, 40 MiB, is
-	// 55 MiB as it is sent.
-	maxAnswer = 64 << 20
-	// attemptTime bounds one attempt at a request, its answer read to the end.
-	attemptTime = 90 * time.Second
-	// maxAttempts bounds how often trouble of the forge's or the network's is
-	// tried again; waits for limits are bounded by their sum alone.
-	maxAttempts = 5
-	// maxDetail bounds what an error quotes of an answer, in bytes.
-	maxDetail = 400
 	// writePause is what GitHub asks to be left between requests that change
 	// something: "wait at least one second between each request".
 	writePause = time.Second
 	// secondaryWait is the least wait for a secondary limit that names no time.
 	secondaryWait = time.Minute
-	defaultWait   = 10 * time.Minute
-	maxRedirects  = 5
-	userAgent     = "rocm-nightly"
 )
 
 // transport is the HTTP below a forge's library. It sends requests to one host
@@ -61,14 +47,9 @@ type transport struct {
 // newTransport returns the transport to the API at base, which must be https,
 // or http on this machine.
 func newTransport(c Config, base string) (*transport, error) {
-	u, err := url.Parse(base)
-	switch {
-	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("the forge's API at %q: it is no address of one (e.g. https://HOST/api/v3)", secret.Scrub(base, c.Auth.Token))
-	case u.User != nil:
-		return nil, fmt.Errorf("the forge's API at %s: no user and password belong in its address", u.Host)
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
-		return nil, fmt.Errorf("the forge's API at %s: only https keeps the token from others (http is for this machine alone)", u.Host)
+	u, err := apiAddress(base)
+	if err != nil {
+		return nil, clean(err, c.Auth.Token)
 	}
 	t := &transport{
 		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait, patience: attemptTime,
@@ -87,36 +68,6 @@ func newTransport(c Config, base string) (*transport, error) {
 		t.maxWait = defaultWait
 	}
 	return t, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// defaultHTTP is a transport with a timeout for every step.
-func defaultHTTP() http.RoundTripper {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    20 * time.Second,
-		ResponseHeaderTimeout:  time.Minute,
-		IdleConnTimeout:        time.Minute,
-		MaxResponseHeaderBytes: 1 << 20,
-		MaxIdleConnsPerHost:    2,
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // client returns an HTTP client over t, or over what wraps t. It follows no
@@ -178,7 +129,7 @@ func (t *transport) again(req *http.Request) (*http.Response, error) {
 				continue
 			}
 		}
-		if !repeats(req) || attempt >= maxAttempts || req.Context().Err() != nil || permanent(err) {
+		if !repeats(req, err) || attempt >= maxAttempts || req.Context().Err() != nil || permanent(err) {
 			return res, err
 		}
 		if t.wait(req.Context(), b, backoff(attempt), err) != nil {
@@ -208,9 +159,7 @@ func backoff(attempt int) time.Duration {
 
 // attempt does the request once and reads its answer.
 func (t *transport) attempt(req *http.Request) (res *http.Response, err error) {
-	ctx, cancel := context.WithTimeout(req.Context(), t.patience)
-	defer cancel()
-	r := req.Clone(ctx)
+	r := req.Clone(req.Context())
 	if req.GetBody != nil {
 		if r.Body, err = req.GetBody(); err != nil {
 			return nil, err
@@ -219,48 +168,30 @@ func (t *transport) attempt(req *http.Request) (res *http.Response, err error) {
 	if r.Header.Get("User-Agent") == "" {
 		r.Header.Set("User-Agent", userAgent)
 	}
-	res, err = t.under.RoundTrip(r)
+	res, err = exchange(t.under, r, t.patience)
 	if err != nil {
 		return nil, t.clean(err)
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	closeErr := res.Body.Close()
-	switch {
-	case err != nil:
-		return nil, t.clean(fmt.Errorf("read the forge's answer: %w", err))
-	case closeErr != nil:
-		return nil, t.clean(closeErr)
-	case len(body) > maxAnswer:
-		return nil, &tooLarge{}
+	bare := req.Method == http.MethodDelete || strings.Contains(req.Header.Get("Accept"), "diff")
+	if res.StatusCode/100 == 2 && !bare && empty(res) {
+		return nil, &badAnswer{"is empty"}
 	}
-	res.Body = io.NopCloser(bytes.NewReader(body))
 	res.Request = req
 	return res, nil
 }
 
-// tooLarge is an answer that asking again does not make smaller.
-type tooLarge struct{}
-
-func (*tooLarge) Error() string {
-	return fmt.Sprintf("the forge's answer is larger than %d MiB", maxAnswer>>20)
+// empty reports whether there is nothing in an answer that should have
+// something: GitHub's library takes that for an answer, and has none.
+func empty(res *http.Response) bool {
+	text, err := io.ReadAll(res.Body)
+	res.Body = io.NopCloser(bytes.NewReader(text))
+	return err != nil || len(bytes.TrimSpace(text)) == 0
 }
 
-// permanent reports whether err stays whatever is tried.
-func permanent(err error) bool {
-	var size *tooLarge
-	var dns *net.DNSError
-	return errors.As(err, &size) || errors.As(err, &dns) && dns.IsNotFound ||
-		errors.Is(err, context.Canceled)
-}
-
-// clean hides the secrets in err's text, if they are there; err itself stays
-// what it is where they are not.
 func (t *transport) clean(err error) error {
-	text := err.Error()
-	if scrubbed := t.scrub(text); scrubbed != text {
-		return errors.New(scrubbed)
-	}
-	return err
+	t.hidden.Lock()
+	defer t.hidden.Unlock()
+	return clean(err, t.secrets...)
 }
 
 func (t *transport) scrub(text string) string {
@@ -282,10 +213,7 @@ func (t *transport) hide(s secret.Secret) {
 
 // detail makes text of the forge's fit for an error: one line, no secret, not
 // long.
-func (t *transport) detail(text string) string {
-	text = strings.Join(strings.Fields(t.scrub(text)), " ")
-	return plain.Cut(text, maxDetail)
-}
+func (t *transport) detail(text string) string { return oneLine(t.scrub(text)) }
 
 type repeatableKey struct{}
 
@@ -295,14 +223,11 @@ func repeatable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, repeatableKey{}, true)
 }
 
-func reads(req *http.Request) bool {
-	return req.Method == http.MethodGet || req.Method == http.MethodHead
-}
-
-// repeats reports whether req may be sent again when nobody knows whether it
-// was done.
-func repeats(req *http.Request) bool {
-	return (reads(req) || req.Context().Value(repeatableKey{}) != nil) && (req.Body == nil || req.GetBody != nil)
+// repeats reports whether req may be sent again after err: because it does no
+// harm when nobody knows whether it was done, or because it never left.
+func repeats(req *http.Request, err error) bool {
+	harmless := reads(req) || req.Context().Value(repeatableKey{}) != nil || err != nil && unsent(err)
+	return harmless && (req.Body == nil || req.GetBody != nil)
 }
 
 type budgetKey struct{}
