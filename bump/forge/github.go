@@ -124,6 +124,9 @@ func (h *hub) Info(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, h.fail(doing, err)
 	}
+	if !hubSlug(r.GetOwner().GetLogin()) || !hubSlug(r.GetName()) {
+		return Info{}, fmt.Errorf("%s: GitHub's answer names no repository", doing)
+	}
 	who, err := h.me(ctx)
 	if err != nil {
 		return Info{}, err

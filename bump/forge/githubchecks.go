@@ -158,7 +158,9 @@ func (h *hub) required(ctx context.Context, branch string) ([]string, error) {
 	if rules != nil {
 		for _, rule := range rules.RequiredStatusChecks {
 			for _, check := range rule.Parameters.RequiredStatusChecks {
-				names[check.Context] = true
+				if check != nil {
+					names[check.Context] = true
+				}
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func everything(ctx context.Context, f Forge) {
 	f.AutoMerge(ctx, 1, "", true, "merge")
 	f.AutoMerge(ctx, 1, "", false, "merge")
 	f.Merge(ctx, 1, "", "squash")
-	f.Checks(ctx, "c", "b")
+	f.Checks(ctx, "0123456789012345678901234567890123456789", "b")
 	f.Comments(ctx, 1)
 	f.AddComment(ctx, 1, "b")
 	f.EditComment(ctx, 1, 2, "b")
@@ -36,6 +36,17 @@ func everything(ctx context.Context, f Forge) {
 	f.EditIssue(ctx, 1, &one, &one, &yes)
 	f.Fork(ctx, "")
 	f.Fork(ctx, "x")
+	if trees, is := f.(Trees); is {
+		id := "0123456789012345678901234567890123456789"
+		n := NewCommit{Parent: id, Files: []File{{Path: "a/b", Mode: "100644", Text: []byte("x")}, {Path: "c", Mode: "100644"}}}
+		trees.Tip(ctx, "b")
+		trees.File(ctx, id, "a/b", 10)
+		trees.Tree(ctx, n)
+		trees.Commit(ctx, n, id)
+		trees.Move(ctx, "b", "", id)
+		trees.Move(ctx, "b", id, id)
+		trees.Remove(ctx, "b", id)
+	}
 }
 
 // FuzzAnswers: whatever a forge answers, nothing panics or goes on for ever.
@@ -46,6 +57,9 @@ func FuzzAnswers(f *testing.F) {
 		`[{"head":{"ref":"x","label":"x","repo":null},"base":{"ref":"b"},"state":"open","number":1,"title":"x","login":"x","username":"x"}]`,
 		`{"author":null,"assignees":[null],"reviewers":[null],"sha":"","source_project_id":2,"target_project_id":1,"state":"opened","only_allow_merge_if_pipeline_succeeds":true}`,
 		`{"owner":null,"empty":true,"import_status":"scheduled"}`, `{"owner":{"login":"x"},"login":"x","path_with_namespace":"x/y","username":"x","empty":false}`,
+		`{"data":null,"errors":[null]}`, `{"tree":[null],"parents":[null],"object":null}`, `{"sha":"0123456789012345678901234567890123456789","tree":null,"commit":null}`,
+		`{"total_count":9,"check_runs":[null],"statuses":[null],"protection":{"required_status_checks":{"contexts":["x"]}}}`,
+		`[{"type":"required_status_checks","parameters":{"required_status_checks":[null]}}]`, `[{"type":"required_status_checks","parameters":null}]`,
 		`[{"path_with_namespace":"/"},{"owner":{"login":"x"},"name":".."},{"status":"failed","source":"push"}]`,
 	} {
 		for _, status := range []int{200, 201, 204, 302, 401, 403, 404, 405, 409, 422, 429, 500} {
@@ -53,7 +67,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, status uint16, body string) {
-		for _, open := range []func(Config) (Forge, error){newGitea, newGitLab} {
+		for _, open := range []func(Config) (Forge, error){newGitHub, newGitea, newGitLab} {
 			now, asked := time.Unix(0, 0), 0
 			c := Config{
 				Web: "https://git.example.org", Owner: "o", Name: "n", Auth: Auth{Token: secret.New("t")}, MaxWait: time.Minute,
