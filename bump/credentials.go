@@ -13,30 +13,18 @@ import (
 
 // readToken returns the token that repo names, "" when it names none.
 func readToken(repo Repo, env func(string) string) (string, error) {
-	name := repo.Token.Env
-	if name == "" {
-		name = repo.TokenEnv
+	source := repo.Token
+	if source.Empty() && repo.TokenEnv != "" {
+		source.Env = repo.TokenEnv
 	}
-	where, token := "the variable "+name, ""
-	switch {
-	case repo.Token.File != "" || repo.Token.Credential != "":
-		s, err := repo.Token.Read(env)
-		if err != nil {
-			return "", fmt.Errorf("read token: %w", err)
-		}
-		where, token = "what token_file or token_credential names", strings.TrimSpace(s.Reveal())
-	case name != "":
-		token = strings.TrimSpace(env(name))
-	default:
+	if source.Empty() {
 		return "", nil
 	}
-	if token == "" {
-		return "", fmt.Errorf("read token: %s is empty or not set (export it, or take token_env out of the config)", where)
+	token, err := source.ReadToken(env)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
 	}
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", fmt.Errorf("read token: %s holds a space or a character that no token has", where)
-	}
-	return token, nil
+	return token.Reveal(), nil
 }
 
 // secretsOf lists the forms of the token that must not be shown.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 const testToken = "ghp_S3cret/Token+with=odd&bytes"
@@ -218,5 +220,20 @@ func TestScrub(t *testing.T) {
 	}
 	if !strings.Contains(got, "kept@example.org") || !strings.Contains(got, "https://h/a/") {
 		t.Errorf("too much is gone: %s", got)
+	}
+}
+
+func TestTokenIsOneWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{" " + testToken + "\n": testToken, "two words": "", "two\nlines": "", "tøken": "", "a\x00b": "", " \n": "", "": ""} {
+		for _, repo := range []Repo{{TokenEnv: "T"}, {Token: secret.Source{Env: "T"}}} {
+			got, err := readToken(repo, func(string) string { return text })
+			if got != want || (err == nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), " T ") || text != "" && strings.TrimSpace(text) != "" && strings.Contains(err.Error(), text)) {
+				t.Errorf("%q: %q, %v", text, got, err)
+			}
+		}
+	}
+	if got, err := readToken(Repo{}, func(string) string { return "x" }); got != "" || err != nil {
+		t.Errorf("no place: %q, %v", got, err)
 	}
 }

@@ -33,7 +33,7 @@ func (s Source) Read(getenv func(string) string) (Secret, error) {
 	switch {
 	case s.Env != "":
 		if text = getenv(s.Env); text == "" {
-			err = fmt.Errorf("the environment variable %s is not set, or empty", s.Env)
+			err = fmt.Errorf("the environment variable %s is not set, or empty (export it, or take it out of the config)", s.Env)
 		}
 	case s.File != "":
 		text, err = readFile(s.File, true)
