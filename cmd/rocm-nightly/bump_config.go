@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
@@ -31,7 +32,6 @@ func updateBump(b config.Bump) update.Bump {
 		Labels: b.Labels, Reviewers: b.Reviewers, Teams: b.Teams, Assignees: b.Assignees,
 		Draft: b.Draft, AutoMerge: b.AutoMerge, MergeMethod: b.MergeMethod, Reopen: b.Reopen, Dashboard: b.Dashboard,
 		Check: b.Check, CheckTimeout: time.Duration(b.CheckTimeout),
-		Config: "bump " + b.Name,
 	}}
 	if out.Channel == "" {
 		out.Channel = "nightly"
@@ -52,6 +52,16 @@ func updateBump(b config.Bump) update.Bump {
 		out.Files = append(out.Files, bump.File{Path: f.Path, Format: f.Format, Pattern: f.Pattern, Target: f.Target, Set: f.Set, Fetches: f.Fetches})
 	}
 	return out
+}
+
+// bumpKey names the i-th bump of the config for those who read a request: by the
+// names of the files that were read, without the directories of this machine.
+func bumpKey(read []string, i int) string {
+	var names []string
+	for _, file := range read {
+		names = append(names, filepath.Base(file))
+	}
+	return strings.Join(append(names, fmt.Sprintf("bump[%d]", i)), ", ")
 }
 
 // examplePin is what templates are tried on: nothing of it is empty.

@@ -30,7 +30,7 @@ func TestUpdateBumpLosesNothing(t *testing.T) {
 	}
 	got := updateBump(b)
 	for v, i := reflect.ValueOf(got.Repo), 0; i < v.NumField(); i++ {
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "TokenEnv" { // Token has it
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "TokenEnv" && name != "Config" { // Token has it; see bumpKey
 			t.Errorf("%s is lost", name)
 		}
 	}
@@ -41,6 +41,16 @@ func TestUpdateBumpLosesNothing(t *testing.T) {
 	}
 	if got.Channel != "stable" || got.App.Key.File != "/k" || got.Token.File != "/t" || got.SSHKey.Credential != "k" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A request says which config asked for it, and nothing of where that lies.
+func TestBumpKey(t *testing.T) {
+	if got := bumpKey([]string{"/home/jo/.config/rocm-nightly/config.yaml"}, 1); got != "config.yaml, bump[1]" {
+		t.Error(got)
+	}
+	if got := bumpKey([]string{"/etc/rocm-nightly/config.yaml", "/etc/rocm-nightly/config.d/bumps.yaml"}, 0); got != "config.yaml, bumps.yaml, bump[0]" {
+		t.Error(got)
 	}
 }
 

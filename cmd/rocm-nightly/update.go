@@ -150,6 +150,9 @@ func trusted(places []update.Place, flags []string) ([]update.Place, error) {
 // admissible version or for the one that is named.
 func (a *app) updateOptions(cfg *config.Config, wanted string, event func(update.Event), log *slog.Logger) update.Options {
 	uo := updateConfig(cfg, wanted)
+	for i := range uo.Bumps {
+		uo.Bumps[i].Config = bumpKey(a.read, i)
+	}
 	if len(cfg.Bump) > 0 { // tokens are about to be read
 		if err := secret.KeepOutOfCores(); err != nil {
 			log.Warn("a core of this process could hold tokens", "error", err)
