@@ -212,12 +212,13 @@ func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 		}
 	}
 	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Migrate: r.o.Migrate, Older: r.o.PinsMayGoBack(), Now: r.o.Now, Log: r.o.Log})
-	done := r.o.bumped(b.Name, res, err)[0]
-	done.Diff, done.Body, done.Edits = "", "", nil // their hash is none
-	if err == nil && res.Changed {
-		done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", res.Title, res.Branch)
+	for _, done := range r.o.bumped(b.Name, res, err) {
+		done.Diff, done.Body, done.Edits = "", "", nil // their hash is none
+		if done.Err == nil && done.Changed {
+			done.Message = fmt.Sprintf("would push %q to branch %s once the download is verified and audited; the hash is known then", done.Title, done.Branch)
+		}
+		rep.add(done, []*Outcome{out})
 	}
-	rep.add(done, []*Outcome{out})
 }
 
 // names reports whether a repository has a pin for what an install is about.

@@ -181,16 +181,19 @@ func hostname() string {
 
 // bumped is what became of a repository: one entry, or one for each request.
 func (o Options) bumped(name string, res *bump.Result, err error) []*Bumped {
+	var all []*Bumped
+	if res != nil { // of the other targets, where one has failed
+		all = append(all, o.bumpedOf(name, res))
+		for i := range res.Others {
+			all = append(all, o.bumpedOf(name, &res.Others[i]))
+		}
+	}
 	if err != nil || res == nil {
 		b := &Bumped{Name: name, Event: EventNoResult, Err: err, Message: "failed"}
 		if err != nil {
 			b.Error = err.Error()
 		}
-		return []*Bumped{b}
-	}
-	all := []*Bumped{o.bumpedOf(name, res)}
-	for i := range res.Others {
-		all = append(all, o.bumpedOf(name, &res.Others[i]))
+		all = append(all, b)
 	}
 	return all
 }
