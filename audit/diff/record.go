@@ -3,6 +3,8 @@ package diff
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -233,4 +235,30 @@ func ListDigest(dir string) (string, error) {
 	}
 	defer f.Close()
 	return hashOf(io.LimitReader(f, maxListBytes))
+}
+
+// ReadList reads the files.jsonl that dir holds as it is or packed, and returns its
+// entries with its SHA-256 in hex.
+func ReadList(dir string) ([]manifest.File, string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	defer root.Close()
+	s := &side{root: root}
+	f, err := s.openList(manifest.FilesName)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	all := io.TeeReader(io.LimitReader(f, maxListBytes), h)
+	files, err := manifest.ReadFiles(all)
+	if err == nil {
+		_, err = io.Copy(io.Discard, all)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read the list of %s: %w", dir, err)
+	}
+	return files, hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 
+	"github.com/rocm-nightly/rocm-nightly/audit/diff"
 	"github.com/rocm-nightly/rocm-nightly/bump/aur"
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
@@ -47,7 +47,8 @@ func (a *app) initAURCmd() *cobra.Command {
 		Short: "Write PKGBUILD, .install and .SRCINFO of a package for the AUR",
 		Long: `Write PKGBUILD, .install and .SRCINFO of a package of one family, for the Arch User
 Repository. What it depends on, provides and conflicts with is read from the tree
-that was made, verified and audited here; without one there is no package. DIR is
+that was made, verified and audited here, also by update --no-install; without one
+there is no package. DIR is
 made; it may be a fresh checkout of the AUR, or one that was written before: then a
 newer night changes what has changed, and the lines that name maintainers stay.
 docs/aur.md says how to publish it every night.`,
@@ -141,30 +142,57 @@ func (a *app) initSlot(o initAUROptions) (*store.Slot, error) {
 	return sl, err
 }
 
-// verifiedTree returns the record and the files of the newest version of a
-// slot, or the one named, that was verified and audited, and is here.
-func verifiedTree(sl *store.Slot, version string) (*update.Record, []manifest.File, error) {
+// seenTree is a version of which there is a tree, or what stays of one.
+type seenTree struct {
+	version string
+	name    string // of its run: a generation's name, or the version
+	dir     string
+}
+
+// treesOf lists what there is of a slot: its generations, then what stays of the trees
+// that were deleted, each the newest first.
+func treesOf(sl *store.Slot) ([]seenTree, error) {
 	gens, err := sl.Generations()
+	if err != nil {
+		return nil, err
+	}
+	records, err := sl.Records()
+	if err != nil {
+		return nil, err
+	}
+	var all []seenTree
+	for _, g := range gens {
+		all = append(all, seenTree{g.Version, g.Name, g.Dir})
+	}
+	for _, r := range records {
+		all = append(all, seenTree{r.Version, r.Version, r.Dir})
+	}
+	slices.SortStableFunc(all, func(a, b seenTree) int { return newestFirst(a.version, b.version) })
+	return all, nil
+}
+
+// verifiedTree returns the record and the files of the newest version of a
+// slot, or the one named, that was verified and audited here.
+func verifiedTree(sl *store.Slot, version string) (*update.Record, []manifest.File, error) {
+	all, err := treesOf(sl)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(gens, func(a, b store.Generation) int { return newestFirst(a.Version, b.Version) })
-	for i := range gens {
-		g := &gens[i]
-		if version != "" && version != g.Version && version != g.Name {
+	for _, k := range all {
+		if version != "" && version != k.version && version != k.name {
 			continue
 		}
-		rec, err := goodRecord(sl, g)
+		rec, err := goodRecord(sl, k)
 		if err != nil {
 			return nil, nil, err
 		}
 		if rec == nil {
 			continue
 		}
-		files, err := sealedFiles(g, rec)
+		files, err := sealedFiles(k, rec)
 		return rec, files, err
 	}
-	command := "rocm-nightly update --arch " + sl.Target()
+	command := "rocm-nightly update --no-install --arch " + sl.Target()
 	what := sl.Name()
 	if version != "" {
 		command += " --version " + version
@@ -182,18 +210,18 @@ func newestFirst(a, b string) int {
 	return w.Compare(v)
 }
 
-// goodRecord returns the record of a generation, nil if there is none or it
-// does not vouch for what is there.
-func goodRecord(sl *store.Slot, g *store.Generation) (*update.Record, error) {
+// goodRecord returns the record of a tree, nil if there is none or it does not
+// vouch for what is there.
+func goodRecord(sl *store.Slot, k seenTree) (*update.Record, error) {
 	var rec update.Record
-	err := sl.ReadRun(g.Name, &rec)
+	err := sl.ReadRun(k.name, &rec)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := g.Manifest()
+	m, err := readManifest(k)
 	if err != nil {
 		return nil, err
 	}
@@ -205,21 +233,29 @@ func goodRecord(sl *store.Slot, g *store.Generation) (*update.Record, error) {
 	return &rec, nil
 }
 
-// sealedFiles reads the list of a generation's files, which must be the one that
-// its record was made with.
-func sealedFiles(g *store.Generation, rec *update.Record) ([]manifest.File, error) {
-	if want := rec.Digests[manifest.FilesName]; want != "" {
-		f, err := os.Open(filepath.Join(g.Dir, manifest.FilesName))
-		if err != nil {
-			return nil, fmt.Errorf("read files of %s: %w", g.Name, err)
-		}
-		have, err := digest.SHA256.FromReader(f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, fmt.Errorf("read files of %s: %w", g.Name, err)
-		}
-		if have != want {
-			return nil, fmt.Errorf("%s of %s was changed since its audit (try: rocm-nightly verify --repair)", manifest.FilesName, g.Name)
-		}
+// readManifest reads what a tree was made of.
+func readManifest(k seenTree) (*manifest.Manifest, error) {
+	f, err := os.Open(filepath.Join(k.dir, manifest.Name))
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", k.name, err)
 	}
-	return g.Files()
+	defer f.Close()
+	m, err := manifest.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest of %s: %w", k.name, err)
+	}
+	return m, nil
+}
+
+// sealedFiles reads the list of a tree's files, which must be the one that its
+// record was made with.
+func sealedFiles(k seenTree, rec *update.Record) ([]manifest.File, error) {
+	files, sum, err := diff.ReadList(k.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read files of %s: %w", k.name, err)
+	}
+	if want := rec.Digests[manifest.FilesName]; want != "" && want.Encoded() != sum {
+		return nil, fmt.Errorf("%s of %s was changed since its audit (try: rocm-nightly verify --repair)", manifest.FilesName, k.name)
+	}
+	return files, nil
 }
