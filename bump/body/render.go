@@ -16,6 +16,7 @@ import (
 const (
 	maxTargets  = 60
 	maxNamed    = 6 // targets that a line names before it counts them
+	maxShown    = 3 // targets whose proofs are not folded
 	maxEdits    = 80
 	briefEdits  = 10
 	maxFindings = 8 // of one audit
@@ -198,7 +199,11 @@ func sizes(old, now int64) string {
 	if d < 0 {
 		sign, d = "−", -d
 	}
-	return fmt.Sprintf("%s, %s%s (%s%.1f %%)", out, sign, diskspace.Text(d), sign, 100*float64(d)/float64(old))
+	out += ", " + sign + diskspace.Text(d)
+	if percent := 100 * float64(d) / float64(old); percent >= 0.05 {
+		out += fmt.Sprintf(" (%s%.1f %%)", sign, percent)
+	}
+	return out
 }
 
 func (s story) notes() string {
@@ -227,7 +232,9 @@ func (s story) edits(most int) string {
 		return ""
 	}
 	var rows [][]string
-	for _, e := range s.in.Edits[:min(len(s.in.Edits), most)] {
+	edits := slices.Clone(s.in.Edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line)) })
+	for _, e := range edits[:min(len(edits), most)] {
 		at := e.Path
 		if e.Line > 0 {
 			at += ":" + strconv.Itoa(e.Line)

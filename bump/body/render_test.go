@@ -64,6 +64,43 @@ func TestNothingSpeaksAgainstIt(t *testing.T) {
 	}
 }
 
+// What could not be compared stands where a reader decides, and not in a fold.
+func TestWhatNobodyLookedAt(t *testing.T) {
+	in := told()
+	in.Proofs[0].Diff.Notes = []string{"ELF files that cannot be compared: 6"}
+	above, _, _ := strings.Cut(Render(in), "| target |")
+	for _, want := range []string{"`gfx1151`: ELF files that cannot be compared: 6", "`gfx1103`: the trees were not compared: `10.2.0a20260930` is not kept"} {
+		if !strings.Contains(above, want) {
+			t.Errorf("no %q in\n%s", want, above)
+		}
+	}
+}
+
+// What each of many targets rests on is folded; what is edited is in the order of
+// the file; a difference that rounds to nothing has no percentage.
+func TestBodyIsEasyToRead(t *testing.T) {
+	in := told()
+	in.Edits[0], in.Edits[2] = in.Edits[2], in.Edits[0]
+	in.Proofs[0].Old.Size = in.Pins[0].Size - 1000
+	text := Render(in)
+	if a, b := strings.Index(text, "flake.nix:12"), strings.Index(text, "flake.nix:17"); a > b {
+		t.Error("line 17 stands before line 12")
+	}
+	if strings.Contains(text, "0.0 %") {
+		t.Error("0.0 %")
+	}
+	if !strings.Contains(text, "\n### What this rests on\n") {
+		t.Error("what two targets rest on is folded")
+	}
+	for _, name := range []string{"gfx1", "gfx2", "gfx3"} {
+		p := pin(name, "10.2.0a20261001", "2026-10-01", 1)
+		in.Pins, in.Proofs = append(in.Pins, p), append(in.Proofs, Proof{Target: name, Pin: p})
+	}
+	if text := Render(in); !strings.Contains(text, "<summary>What this rests on: 5 targets</summary>") {
+		t.Error("what five targets rest on is not folded")
+	}
+}
+
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{hostile, "`", "``", " ` ", "\\", "\\|", "a\\", "|", "", " ", "\n", "-->", "<!--", "www.a.b", "a@b.c", "https://evil.example/#1",

@@ -1,8 +1,10 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +19,11 @@ const (
 	NewBytes = "new bytes were to be accepted" // who did had told others, and a person knew
 )
 
-// maxLook bounds the list of what to look at.
-const maxLook = 24
+// Bounds of the lists of what to look at, and of what nobody could look at.
+const (
+	maxLook  = 24
+	maxBlind = 6
+)
 
 // verdict says in one place what a reader has to decide on.
 func (s story) verdict() string {
@@ -52,6 +57,7 @@ func (s story) verdict() string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString(s.blind())
 	// Most nights are like this, so that it is no cause for alarm.
 	if len(firsts) > maxNamed {
 		firsts = []string{count(len(firsts), "target")}
@@ -60,6 +66,32 @@ func (s story) verdict() string {
 		b.WriteString("First use of " + strings.Join(firsts, ", ") + ": AMD signs nothing, and nobody had told a digest of these bytes before. From now on they are held to this one.\n\n")
 	}
 	return b.String()
+}
+
+// blind tells what the comparisons could not look at: that nothing was found
+// there says nothing.
+func (s story) blind() string {
+	var lines []string
+	for _, r := range s.rows {
+		t, p := "- "+code(r.pin.Target)+": ", r.proof
+		switch {
+		case p == nil: // which is told as what speaks against it
+		case p.Diff == nil:
+			lines = append(lines, t+"the trees were not compared: "+words(cmp.Or(p.NoDiff, "the one that the pin names now is not here"))+"\n")
+		default:
+			for _, n := range p.Diff.Notes {
+				lines = append(lines, t+words(n)+"\n")
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	out := "Not looked at, so that something may have changed there:\n\n" + strings.Join(lines[:min(len(lines), maxBlind)], "")
+	if more := len(lines) - maxBlind; more > 0 {
+		out += fmt.Sprintf("- … and %d more\n", more)
+	}
+	return out + "\n"
 }
 
 // look lists what speaks against merging, the gravest first.
@@ -129,6 +161,9 @@ func (s story) proofs(all bool) string {
 	}
 	if b.Len() == 0 {
 		return ""
+	}
+	if n := len(s.rows); n > maxShown { // a reader would look for what comes after it
+		return fold("What this rests on: "+count(n, "target"), b.String()+"\n")
 	}
 	return "### What this rests on\n\n" + b.String() + "\n"
 }
@@ -230,11 +265,9 @@ func tail(s string) []string {
 	return lines[max(0, len(lines)-maxTail):]
 }
 
-// diffs are the differences of the trees, which share what room there is, and
-// the reasons why there are none.
+// diffs are the differences of the trees, which share what room there is.
 func (s story) diffs() []section {
 	var out []section
-	var none strings.Builder
 	left := 0
 	for _, r := range s.rows {
 		if r.proof != nil && r.proof.Diff != nil {
@@ -242,34 +275,25 @@ func (s story) diffs() []section {
 		}
 	}
 	for _, r := range s.rows {
-		switch p := r.proof; {
-		case p == nil:
-		case p.Diff != nil:
-			share := left
-			left--
-			out = append(out, section{name: "differences of the trees", fill: func(room int) string {
-				return difference(r.pin.Target, p.Diff, room/share)
-			}})
-		default:
-			why := "the tree that the pin names now is not here"
-			if p.NoDiff != "" {
-				why = words(p.NoDiff)
-			}
-			none.WriteString("- " + code(r.pin.Target) + ": " + why + "\n")
+		if r.proof == nil || r.proof.Diff == nil {
+			continue
 		}
-	}
-	if none.Len() > 0 {
-		out = append(out, section{name: "differences of the trees", worth: 8, full: "Trees that were not compared:\n\n" + none.String() + "\n"})
+		share := left
+		left--
+		out = append(out, section{name: "differences of the trees", fill: func(room int) string {
+			return difference(r.pin.Target, r.proof.Diff, room/share)
+		}})
 	}
 	return out
 }
 
 // difference is what differs between two trees, in at most room bytes.
 func difference(target string, r *diff.Report, room int) string {
-	title := "What is different in the tree of " + tag(target)
+	title := "What is different in the tree of " + tag(target) + ": "
 	if n := len(r.Risks); n > 0 {
-		title += ": " + count(n, "thing") + " may break"
+		title += count(n, "thing") + " may break; "
 	}
+	title += count(r.Files.Changed.Files, "file") + " changed, " + strconv.Itoa(r.Files.Added.Files) + " added, " + strconv.Itoa(r.Files.Removed.Files) + " removed"
 	frame := fold(title, "\n")
 	if room < len(frame)+minFill/2 {
 		return ""
