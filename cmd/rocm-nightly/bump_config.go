@@ -19,7 +19,25 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
-// updateBump is a bump of the config as the pipeline wants it.
+// configNames is for people which files a config was read from: by their paths
+// below the directory dir, as in a repository, else by their names alone. Where
+// somebody has their files is not for everybody who reads a request.
+func configNames(read []string, dir string) string {
+	var names []string
+	for _, file := range read {
+		name := filepath.Base(file)
+		if path, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(path) {
+			name = path
+		} else if filepath.IsLocal(file) {
+			name = filepath.Clean(file)
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// updateBump is a bump of the config as the pipeline wants it, but for the name of
+// the config.
 func updateBump(b config.Bump) update.Bump {
 	out := update.Bump{Channel: b.Channel, Repo: bump.Repo{
 		Name: b.Name, Forge: b.Forge, URL: b.URL, API: b.API, Base: b.Base, Branch: b.Branch,
@@ -54,14 +72,13 @@ func updateBump(b config.Bump) update.Bump {
 	return out
 }
 
-// bumpKey names the i-th bump of the config for those who read a request: by the
-// names of the files that were read, without the directories of this machine.
-func bumpKey(read []string, i int) string {
-	var names []string
-	for _, file := range read {
-		names = append(names, filepath.Base(file))
+// bumpKey names the i-th bump of the config for those who read a request.
+func bumpKey(read []string, dir string, i int) string {
+	key := fmt.Sprintf("bump[%d]", i)
+	if names := configNames(read, dir); names != "" {
+		return names + ", " + key
 	}
-	return strings.Join(append(names, fmt.Sprintf("bump[%d]", i)), ", ")
+	return key
 }
 
 // examplePin is what templates are tried on: nothing of it is empty.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/actions"
+	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -33,10 +35,24 @@ func outcomesOf(bumps []*update.Bumped) []actions.Outcome {
 		}
 		out = append(out, actions.Outcome{
 			Repo: b.Name, Operation: actions.Operation(b.Action), Number: b.Number, URL: b.URL, Branch: b.Branch, HeadSHA: b.Commit,
-			Version: oneVersion(b.Edits), Changed: b.Changed, Verified: b.Signed, Message: message, Summary: b.Summary,
+			Version: offered(b), Changed: b.Changed, Verified: b.Signed, Message: message, Summary: b.Summary,
 		})
 	}
 	return out
+}
+
+// offered is the version that a request is about, "" where its targets differ. Its
+// text knows it also where the version stands there already, and an address or a
+// digest is edited alone.
+func offered(b *update.Bumped) string {
+	found := ""
+	for _, v := range body.Versions(b.Summary) {
+		if found != "" && found != v {
+			return ""
+		}
+		found = v
+	}
+	return cmp.Or(found, oneVersion(b.Edits))
 }
 
 // oneVersion is the version that every target is brought to, "" where they differ

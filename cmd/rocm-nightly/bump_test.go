@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/bump/pinfile"
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
@@ -46,10 +47,10 @@ func TestUpdateBumpLosesNothing(t *testing.T) {
 
 // A request says which config asked for it, and nothing of where that lies.
 func TestBumpKey(t *testing.T) {
-	if got := bumpKey([]string{"/home/jo/.config/rocm-nightly/config.yaml"}, 1); got != "config.yaml, bump[1]" {
+	if got := bumpKey([]string{"/home/jo/.config/rocm-nightly/config.yaml"}, "/srv", 1); got != "config.yaml, bump[1]" {
 		t.Error(got)
 	}
-	if got := bumpKey([]string{"/etc/rocm-nightly/config.yaml", "/etc/rocm-nightly/config.d/bumps.yaml"}, 0); got != "config.yaml, bumps.yaml, bump[0]" {
+	if got := bumpKey([]string{"/etc/rocm-nightly/config.yaml", "/etc/rocm-nightly/config.d/bumps.yaml"}, "/srv", 0); got != "config.yaml, bumps.yaml, bump[0]" {
 		t.Error(got)
 	}
 }
@@ -183,6 +184,25 @@ func TestInferredText(t *testing.T) {
 	}
 }
 
+// A request says which config asked for it, and not where somebody lives.
+func TestConfigNames(t *testing.T) {
+	for _, c := range []struct {
+		read []string
+		want string
+	}{
+		{nil, ""},
+		{[]string{"/work/repo/.github/rocm-nightly.yaml"}, ".github/rocm-nightly.yaml"},
+		{[]string{".github/rocm-nightly.yaml"}, ".github/rocm-nightly.yaml"},
+		{[]string{"/home/alice/.config/rocm-nightly/config.yaml"}, "config.yaml"},
+		{[]string{"../alice/config.yaml"}, "config.yaml"},
+		{[]string{"/etc/rocm-nightly/config.yaml", "/etc/rocm-nightly/config.d/bump.yaml"}, "config.yaml, bump.yaml"},
+	} {
+		if got := configNames(c.read, "/work/repo"); got != c.want {
+			t.Errorf("%q is named %q, want %q", c.read, got, c.want)
+		}
+	}
+}
+
 // The outputs of a step are those of the request that something was done to.
 func TestOutputsOfAStep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "out")
@@ -204,5 +224,11 @@ func TestOutputsOfAStep(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in %s", want, text)
 		}
+	}
+	// New bytes, or an address that has moved, under the version that stands there.
+	summary := body.Render(body.Input{Flavor: body.GitHub, Pins: []bump.Pin{{Target: "gfx1151", Version: "10.2.0a20260930"}}})
+	got := outcomesOf([]*update.Bumped{{Name: "a", Summary: summary, Edits: []update.Edited{{Key: "hash", To: "sha256-x"}}}})
+	if got[0].Version != "10.2.0a20260930" {
+		t.Errorf("version %q", got[0].Version)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,8 +151,9 @@ func trusted(places []update.Place, flags []string) ([]update.Place, error) {
 // admissible version or for the one that is named.
 func (a *app) updateOptions(cfg *config.Config, wanted string, event func(update.Event), log *slog.Logger) update.Options {
 	uo := updateConfig(cfg, wanted)
+	dir, _ := os.Getwd() // without it, files are told by their names alone
 	for i := range uo.Bumps {
-		uo.Bumps[i].Config = bumpKey(a.read, i)
+		uo.Bumps[i].Config = bumpKey(a.read, dir, i)
 	}
 	if len(cfg.Bump) > 0 { // tokens are about to be read
 		if err := secret.KeepOutOfCores(); err != nil {
