@@ -192,6 +192,7 @@ const nameRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 func (l *life) input() body.Input {
 	in := body.Input{
 		Flavor: body.Flavor(l.repo.Forge), Name: l.repo.Name, Config: l.repo.Config, Base: l.base, Branch: l.u.branch,
+		Forked: l.forked, Fork: l.forkURL,
 		Pins: l.change.pins, Proofs: l.proofs, Skipped: l.u.skipped, Checks: l.checks,
 	}
 	for i, e := range l.change.edits {

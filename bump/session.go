@@ -35,6 +35,7 @@ type session struct {
 	// plain git.
 	headRepo string
 	forked   bool
+	forkURL  string // https address of the fork; "" where there is none yet
 	// wouldFork says that a fork is missing which a dry run does not make.
 	wouldFork bool
 	board     board
@@ -252,7 +253,7 @@ func (s *session) openFork(ctx context.Context, name string) (forge.Forge, error
 	if err != nil {
 		return nil, err
 	}
-	s.headRepo = info.Owner + "/" + info.Name
+	s.headRepo, s.forkURL = info.Owner+"/"+info.Name, info.Clone
 	if s.headRepo == name {
 		return nil, fmt.Errorf("fork %s: the fork is the repository itself (leave fork out of the config)", name)
 	}

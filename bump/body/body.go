@@ -32,6 +32,8 @@ type Input struct {
 	Config  string // which config asked for it, and where, for people; no path of a home
 	Base    string // branch
 	Branch  string
+	Forked  bool   // the branch is in a fork
+	Fork    string // https address of the fork; "" if it is not known
 	Edits   []Edit
 	Pins    []pinfile.Pin // by target, those that the request is about
 	Proofs  []Proof       // by target

@@ -3,6 +3,7 @@ package body
 import (
 	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,33 +15,60 @@ import (
 // else is written into one.
 var argRE = regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}\z`)
 
-// trial is how people try an edited file, by its name.
+// trial is how people try an edited file, by its name. FILE in command is that
+// name. It is run in the directory of the file, in that above it, or at the top of
+// the repository.
 type trial struct {
 	match   string // of path.Match, on the base name
 	command string
+	above   bool
+	top     bool
 }
 
 var trials = []trial{
-	{"flake.nix", "nix flake check"},
-	{"*.nix", "nix-build"},
-	{"PKGBUILD", "makepkg --verifysource && makepkg --nobuild"},
-	{"*.bzl", "bazel fetch //..."},
-	{"*.bazel", "bazel fetch //..."},
-	{"WORKSPACE", "bazel fetch //..."},
-	{"Dockerfile*", "docker build ."},
-	{"*.Dockerfile", "docker build ."},
-	{"Containerfile*", "podman build ."},
-	{"CMakeLists.txt", "cmake -S . -B build"},
-	{"*.cmake", "cmake -S . -B build"},
-	{"changelog", "dpkg-buildpackage --unsigned-source --unsigned-changes"},
+	{match: "flake.nix", command: "nix flake check"},
+	{match: "default.nix", command: "nix-build"},
+	{match: "*.nix", command: "nix-instantiate --parse FILE >/dev/null"},
+	{match: "PKGBUILD", command: "makepkg --verifysource && makepkg --nobuild"},
+	{match: "*.bzl", command: "bazel fetch //..."},
+	{match: "*.bazel", command: "bazel fetch //..."},
+	{match: "WORKSPACE", command: "bazel fetch //..."},
+	{match: "Dockerfile", command: "docker build ."},
+	{match: "Dockerfile*", command: "docker build -f FILE ."},
+	{match: "*.Dockerfile", command: "docker build -f FILE ."},
+	{match: "Containerfile", command: "podman build ."},
+	{match: "Containerfile*", command: "podman build -f FILE ."},
+	{match: "CMakeLists.txt", command: "cmake -S . -B build"},
+	{match: "*.cmake", command: "cmake -S . -B build", top: true},
+	{match: "changelog", command: "dpkg-buildpackage --unsigned-source --unsigned-changes", above: true},
 }
 
-// trialOf returns the command for a file, "" if there is none.
+// trialOf returns the command for a file, to be run at the top of the repository;
+// "" if there is none, or a name in it would have to be quoted.
 func trialOf(file string) string {
+	dir, name := path.Split(path.Clean(file))
+	dir = path.Clean(dir)
 	for _, t := range trials {
-		if ok, err := path.Match(t.match, path.Base(file)); ok && err == nil {
-			return t.command
+		if ok, err := path.Match(t.match, name); !ok || err != nil {
+			continue
 		}
+		switch {
+		case t.above:
+			dir = path.Dir(dir)
+		case t.top:
+			dir = "."
+		}
+		if strings.Contains(t.command, "FILE") && !argRE.MatchString(name) {
+			return ""
+		}
+		command := strings.ReplaceAll(t.command, "FILE", name)
+		switch {
+		case dir == ".":
+			return command
+		case argRE.MatchString(dir) && filepath.IsLocal(dir):
+			return "(cd " + dir + " && " + command + ")"
+		}
+		return ""
 	}
 	return ""
 }
@@ -50,8 +78,12 @@ const maxTried = 3
 
 func (s story) howToTest() string {
 	var lines []string
-	if argRE.MatchString(s.in.Branch) && !strings.Contains(s.in.Branch, "..") {
-		lines = append(lines, "git fetch origin "+s.in.Branch+" && git switch --detach FETCH_HEAD")
+	from := "origin"
+	if s.in.Forked {
+		from = s.in.Fork
+	}
+	if argRE.MatchString(s.in.Branch) && !strings.Contains(s.in.Branch, "..") && (!s.in.Forked || pageRE.MatchString(from)) {
+		lines = append(lines, "git fetch "+from+" "+s.in.Branch+" && git switch --detach FETCH_HEAD")
 	}
 	for _, e := range s.in.Edits {
 		if c := trialOf(e.Path); c != "" && !slices.Contains(lines, c) {
