@@ -1,6 +1,7 @@
 package body
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -20,10 +21,9 @@ var states = []struct{ state, heading, about string }{
 
 // What a box of the dashboard means; a box of another name says its name.
 var labels = map[string]string{
-	"retry":    "make the request anew",
-	"ignore":   "do not offer this version",
-	"approve":  "open the request now",
-	"unignore": "offer this version again",
+	"retry":   "make the request anew",
+	"ignore":  "do not offer this version",
+	"approve": "open the request now",
 }
 
 var boxNameRE = regexp.MustCompile(`\A[a-z][a-z-]{0,31}\z`)
@@ -117,9 +117,9 @@ func (e Entry) item() string {
 		if !boxNameRE.MatchString(name) || !fitToKeep(e.Group) {
 			continue
 		}
-		label := labels[name]
-		if label == "" {
-			label = name
+		label := cmp.Or(labels[name], name)
+		if name == BoxRetry && e.State == "ignored" {
+			label = "offer this version again"
 		}
 		line += "  " + box(name, e.Group, label)
 	}

@@ -15,7 +15,7 @@ func board() []Entry {
 		{Group: "aur/gfx1151", State: "pending", Version: "10.2.0a20261002", Why: "two hours old, and min_age is 24 h", Boxes: []string{"approve"}},
 		{Group: "bazel", State: "limited", Why: "3 requests are open"},
 		{Group: "nixpkgs", State: "failed", Why: "flake.nix: the key srcHash names two values (12:5, 40:5)", Boxes: []string{BoxRetry}},
-		{Group: "spack", State: "ignored", Version: "10.2.0a20260930", Boxes: []string{"unignore"}},
+		{Group: "spack", State: "ignored", Version: "10.2.0a20260930", Boxes: []string{"retry"}},
 		{Group: "docker", State: "current", Version: "10.2.0a20261001"},
 	}
 }
@@ -27,7 +27,7 @@ func TestDashboard(t *testing.T) {
 		t.Error("the time counts for the fingerprint")
 	}
 	all := strings.ReplaceAll(text, "[ ]", "[x]")
-	want := []string{"retry:nixpkgs", "retry:my-flake", "ignore:my-flake", "approve:aur/gfx1151", "unignore:spack"}
+	want := []string{"retry:nixpkgs", "retry:my-flake", "ignore:my-flake", "approve:aur/gfx1151", "retry:spack"}
 	if got := Ticked(all); !slices.Equal(got, want) {
 		t.Errorf("ticked %q", got)
 	}
