@@ -153,3 +153,17 @@ func TestKeepWhatOthersWrote(t *testing.T) {
 		t.Error("a dashboard keeps when it was updated before")
 	}
 }
+
+// What bytes are commonly checked against reads as words.
+func TestWordsReadWell(t *testing.T) {
+	for _, s := range []string{"S3 ETag (MD5 of 4 parts of 128 MiB)", "nothing is kept here of the new tree", "the size that the index states"} {
+		if got := words(s); got != s {
+			t.Errorf("%q is written as %q", s, got)
+		}
+	}
+	for _, s := range []string{"GH-1", "AB12", "GH1x", "#1"} {
+		if got := words(s); got != "`"+s+"`" {
+			t.Errorf("%q is written as %q", s, got)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func longestRun(s string, c byte) int {
 
 // wordRE matches a word that means nothing to Markdown and that no forge makes a
 // link of: no mention, issue, commit, host, key of another tracker or emoji.
-var wordRE = regexp.MustCompile(`\A(?:\(?[A-Za-z]+(?:-[a-z]+)*(?:'[a-z]+)?[)]?[,;:.]?|[0-9]{1,6}(?:\.[0-9]{1,6})?[,;:]?|–)\z`)
+var wordRE = regexp.MustCompile(`\A(?:\(?[A-Za-z]+(?:-[a-z]+)*(?:'[a-z]+)?[)]?[,;:.]?|\(?[A-Z]{1,3}[0-9]\)?[,;:.]?|[0-9]{1,6}(?:\.[0-9]{1,6})?[,;:]?|–)\z`)
 
 // linkedRE matches words that look like one, and that a forge may take for a
 // commit or the beginning of a host's name.
