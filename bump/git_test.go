@@ -415,45 +415,6 @@ func TestHostHooksDoNotRun(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatToTry(t *testing.T) {
-	t.Parallel()
-	u := newUpstream(t)
-	empty := filepath.Join(t.TempDir(), "empty.git")
-	u.git(u.work, "init", "-q", "--bare", empty)
-	nothing := func(string) string { return "" }
-	for _, tt := range []struct {
-		name string
-		edit func(*Repo, *Options)
-		err  string
-	}{
-		{"no git", func(_ *Repo, o *Options) { o.Env = nothing }, "apt install git"},
-		{"no repository", func(r *Repo, _ *Options) { r.URL = filepath.Join(empty, "none") }, "check the url"},
-		{"empty repository", func(r *Repo, _ *Options) { r.URL = empty }, "write base: in the config"},
-		{"no base", func(r *Repo, _ *Options) { r.Base = "trunk" }, "there is no branch trunk"},
-		{"base is the branch", func(r *Repo, _ *Options) { r.Branch = "main" }, "base and branch are both main"},
-		{"bad branch", func(r *Repo, _ *Options) { r.Branch = "a..b" }, "not a name for a branch"},
-		{"bad name", func(r *Repo, _ *Options) { r.Name = "../x" }, "read name"},
-		{"bad forge", func(r *Repo, _ *Options) { r.Forge = "svn" }, "known: git, github, gitea, gitlab"},
-		{"bad require", func(r *Repo, _ *Options) { r.Require = "some" }, "neither all nor available"},
-		{"bad author", func(r *Repo, _ *Options) { r.Author = Author{"a\nb", "c"} }, "read author"},
-		{"bad format", func(r *Repo, _ *Options) { r.Files[0].Format = "ini" }, "known: "},
-		{"no token", func(r *Repo, _ *Options) { r.URL, r.TokenEnv = "https://127.0.0.1:1/a/b", "NO_SUCH_TOKEN_HERE" }, "NO_SUCH_TOKEN_HERE is not set, or empty (export it"},
-		{"nobody listens", func(r *Repo, _ *Options) { r.URL = "https://127.0.0.1:1/a/b" }, "check the network"},
-		{"ext", func(r *Repo, _ *Options) { r.URL = "ext::sh -c true" }, "read url"},
-		{"http", func(r *Repo, _ *Options) { r.URL = "http://192.0.2.1/a" }, "http is for this machine only"},
-		{"option", func(r *Repo, _ *Options) { r.URL = "--upload-pack=true" }, "read url"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			repo, o := u.repo(), u.options()
-			tt.edit(&repo, &o)
-			_, err := Run(context.Background(), repo, night(newVersion), o)
-			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("got %v, want %q in it", err, tt.err)
-			}
-		})
-	}
-}
-
 func TestCancelKillsGitAndItsChildren(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

@@ -55,12 +55,18 @@ func (e *HumanCommitsError) Error() string {
 // movedRE is what git says when a push would not replace what was looked at.
 var movedRE = regexp.MustCompile(`(?i)stale info|non-fast-forward|fetch first|cannot lock ref|failed to update ref|reference already exists|incorrect old value`)
 
+// blockedRE is what git says when one branch is named like the directory of the
+// other, such as x and x/y: both cannot be.
+var blockedRE = regexp.MustCompile(`'refs/heads/[^']+' exists; cannot create`)
+
 // gitHints tells, for what git or a server says, what to try. The first that
 // matches wins.
 var gitHints = []struct {
 	says *regexp.Regexp
 	hint string
 }{
+	{blockedRE, "a branch of that name is in the way: delete or rename it, or write branch: in the config"},
+	{regexp.MustCompile(`(?i)branch is currently checked out`), "push to a bare repository: a checkout does not follow what is pushed to its branch"},
 	{movedRE, "the branch moved meanwhile: run again"},
 	{regexp.MustCompile(`(?i)host key verification failed`), "add the host's key to known_hosts: ssh-keyscan, then compare it with what the host publishes"},
 	{regexp.MustCompile(`(?i)protected branch|GH006|GH013|pre-receive hook declined|hook declined`), "the server's rules refuse this push: see what it said, or ask who keeps them"},
@@ -97,7 +103,7 @@ func (g *git) failure(verb string, err error, printed string) error {
 	if cause == "" {
 		cause = err.Error()
 	}
-	if verb == "push" && movedRE.MatchString(text) {
+	if verb == "push" && movedRE.MatchString(text) && !blockedRE.MatchString(text) {
 		err = errors.Join(forge.ErrMoved, err)
 	}
 	return &GitError{Verb: verb, Remote: g.shown, Cause: cause, Hint: hintFor(text), err: err}

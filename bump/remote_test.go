@@ -103,24 +103,6 @@ func TestCheckBranch(t *testing.T) {
 	}
 }
 
-func TestCauseAndHint(t *testing.T) {
-	for _, tt := range []struct{ printed, cause, hint string }{
-		{"To x\n!\tabc:refs/heads/b\t[rejected] (stale info)\nDone\nerror: failed to push some refs to 'x'\n", "(stale info)", "run again"},
-		{"git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.\n", "Permission denied (publickey)", "authentication"},
-		{"fatal: could not read Username for 'https://h': terminal prompts disabled\n", "could not read Username", "authentication"},
-		{"remote: error: GH006: Protected branch update failed\n", "GH006", "rules refuse"},
-		{"Host key verification failed.\nfatal: Could not read from remote repository.", "Could not read from remote", "known_hosts"},
-		{"hint: nothing\nhm\n", "hm", ""},
-	} {
-		if got := causeOf(tt.printed); !strings.Contains(got, tt.cause) || strings.ContainsAny(got, "\n\t") {
-			t.Errorf("cause of %q: %q", tt.printed, got)
-		}
-		if got := hintFor(tt.printed); !strings.Contains(got, tt.hint) || tt.hint == "" && got != "" {
-			t.Errorf("hint for %q: %q", tt.printed, got)
-		}
-	}
-}
-
 func TestTitle(t *testing.T) {
 	pin := func(target, version string) Pin { return Pin{Target: target, Version: version} }
 	edit := func(target, from, to string) Edit { return Edit{Target: target, From: from, To: to} }

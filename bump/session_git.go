@@ -114,7 +114,7 @@ func (s *session) look(ctx context.Context, all ...*unit) error {
 func (s *session) findBase(all []*unit) error {
 	if g, is := s.up.(*gitPlace); is && s.base == "" {
 		if g.head == "" {
-			return fmt.Errorf("find base of %s: its HEAD names no branch (write base: in the config)", s.remote.shown)
+			return fmt.Errorf("find base of %s: its HEAD names no branch that is there (write base: in the config; an empty repository wants a first commit by hand)", s.remote.shown)
 		}
 		s.base = g.head
 	}
@@ -135,7 +135,7 @@ func (s *session) findBase(all []*unit) error {
 func (s *session) tips(ctx context.Context, branch string) (base forge.Commit, tip *forge.Commit, err error) {
 	base, err = s.up.Tip(ctx, s.base)
 	if errors.Is(err, forge.ErrNotFound) {
-		return base, nil, fmt.Errorf("find base of %s: there is no branch %s", s.remote.shown, s.base)
+		return base, nil, fmt.Errorf("find base of %s: there is no branch %s (write another base: in the config; an empty repository wants a first commit by hand)", s.remote.shown, s.base)
 	}
 	if err != nil || s.repo.Mode == modePush || s.wouldFork {
 		return base, nil, err
