@@ -3,8 +3,10 @@ package bump
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
+	"text/template/parse"
 )
 
 // maxValue bounds what a template may expand to, in bytes.
@@ -12,6 +14,59 @@ const maxValue = 64 << 10
 
 // errTooLong stops a template that writes without end.
 var errTooLong = fmt.Errorf("the value is longer than %d bytes", maxValue)
+
+// maxRounds bounds how often loops and named templates may run in one
+// expansion: a loop that writes nothing would go on for hours all the same.
+const maxRounds = 10_000
+
+var errTooOften = fmt.Errorf("its loops run more than %d times", maxRounds)
+
+// readTemplate parses text; what comes of it ends.
+func readTemplate(key, text string) (*template.Template, error) {
+	rounds := 0
+	tick := func() (string, error) {
+		if rounds++; rounds > maxRounds {
+			return "", errTooOften
+		}
+		return "", nil
+	}
+	t, err := template.New(key).Option("missingkey=error").Funcs(template.FuncMap{"tick": tick}).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	count, err := t.New("").Parse("{{tick}}")
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range t.Templates() {
+		if part.Tree != nil && part.Name() != "" {
+			part.Root.Nodes = slices.Concat(count.Root.Nodes, part.Root.Nodes)
+			countLoops(part.Root, count.Root.Nodes)
+		}
+	}
+	return t, nil
+}
+
+// countLoops puts count at the beginning of what each loop below list repeats.
+func countLoops(list *parse.ListNode, count []parse.Node) {
+	if list == nil {
+		return
+	}
+	for _, n := range list.Nodes {
+		switch n := n.(type) {
+		case *parse.RangeNode:
+			countLoops(n.List, count)
+			countLoops(n.ElseList, count)
+			n.List.Nodes = slices.Concat(count, n.List.Nodes)
+		case *parse.IfNode:
+			countLoops(n.List, count)
+			countLoops(n.ElseList, count)
+		case *parse.WithNode:
+			countLoops(n.List, count)
+			countLoops(n.ElseList, count)
+		}
+	}
+}
 
 // boundedText is a strings.Builder that refuses to grow past maxValue.
 type boundedText struct{ strings.Builder }
@@ -26,14 +81,16 @@ func (b *boundedText) Write(p []byte) (int, error) {
 // expand returns the value of one template over pin. An empty value is an
 // error: it would blank the pin.
 func expand(path, key, text string, pin Pin) (string, error) {
-	t, err := template.New(key).Option("missingkey=error").Parse(text)
+	t, err := readTemplate(key, text)
 	if err != nil {
 		return "", fmt.Errorf("read template of %s for %s: %w", key, path, err)
 	}
 	var b boundedText
 	if err := t.Execute(&b, pin); err != nil {
-		if errors.Is(err, errTooLong) {
-			err = errTooLong
+		for _, plain := range []error{errTooLong, errTooOften} {
+			if errors.Is(err, plain) {
+				err = plain
+			}
 		}
 		return "", fmt.Errorf("expand template of %s for %s: %w (fields are Version, URL, SRI, Hex, Nix32, Size, Date, Family, Target, Channel, Name)", key, path, err)
 	}

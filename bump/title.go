@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
 )
@@ -118,7 +117,7 @@ func summaryTexts(repo Repo, s Summary) (texts, error) {
 }
 
 func expandSummary(key, text string, s Summary, limit int) (string, error) {
-	t, err := template.New(key).Option("missingkey=error").Parse(text)
+	t, err := readTemplate(key, text)
 	if err != nil {
 		return "", fmt.Errorf("read template of %s: %w", key, err)
 	}
