@@ -317,7 +317,7 @@ func TestRefusedEditsPushNothing(t *testing.T) {
 		{"two matches", "sub/pins.nix", "version", "{{.Version}}", "sub/pins.nix: 3 bindings match, at 4:3 (pins.gfx1151.version)"},
 		{"other hash", "flake.nix", "srcHash", "{{.Hex}}", `flake.nix:12:18: the value is an SRI hash`},
 		{"no such field", "flake.nix", "version", "{{.Versoin}}", "expand template of version for flake.nix"},
-		{"bad template", "flake.nix", "version", "{{", "read template of version for flake.nix"},
+		{"bad template", "flake.nix", "version", "{{", "expand template of version for flake.nix: template: version:1: unclosed action"},
 		{"empty value", "flake.nix", "version", "{{if false}}x{{end}}", "gives an empty value"},
 		{"endless value", "flake.nix", "version", "{{range 1000000}}xxxxxxxxxxxxxxxx{{end}}", "longer than"},
 		{"no such file", "none.nix", "version", "{{.Version}}", "no such file on branch main"},

@@ -78,24 +78,38 @@ func (b *boundedText) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
+// execute returns what text comes to over data.
+func execute(key, text string, data any) (string, error) {
+	t, err := readTemplate(key, text)
+	if err != nil {
+		return "", err
+	}
+	var b boundedText
+	err = t.Execute(&b, data)
+	for _, plain := range []error{errTooLong, errTooOften} {
+		if errors.Is(err, plain) {
+			err = plain
+		}
+	}
+	return b.String(), err
+}
+
+// CheckTemplate reports what is wrong with a template over an example of what it
+// will see, a Pin or a Summary. It ends, whatever text says.
+func CheckTemplate(text string, example any) error {
+	_, err := execute("template", text, example)
+	return err
+}
+
 // expand returns the value of one template over pin. An empty value is an
 // error: it would blank the pin.
 func expand(path, key, text string, pin Pin) (string, error) {
-	t, err := readTemplate(key, text)
+	value, err := execute(key, text, pin)
 	if err != nil {
-		return "", fmt.Errorf("read template of %s for %s: %w", key, path, err)
-	}
-	var b boundedText
-	if err := t.Execute(&b, pin); err != nil {
-		for _, plain := range []error{errTooLong, errTooOften} {
-			if errors.Is(err, plain) {
-				err = plain
-			}
-		}
 		return "", fmt.Errorf("expand template of %s for %s: %w (fields are Version, URL, SRI, Hex, Nix32, Size, Date, Family, Target, Channel, Name)", key, path, err)
 	}
-	if b.Len() == 0 {
+	if value == "" {
 		return "", fmt.Errorf("expand template of %s for %s: %q gives an empty value", key, path, text)
 	}
-	return b.String(), nil
+	return value, nil
 }

@@ -117,18 +117,14 @@ func summaryTexts(repo Repo, s Summary) (texts, error) {
 }
 
 func expandSummary(key, text string, s Summary, limit int) (string, error) {
-	t, err := readTemplate(key, text)
+	value, err := execute(key, text, s)
 	if err != nil {
-		return "", fmt.Errorf("read template of %s: %w", key, err)
-	}
-	var b boundedText
-	if err := t.Execute(&b, s); err != nil {
 		return "", fmt.Errorf("expand template of %s: %w (fields are Name, Old, New, Targets, Families, Pins, Date, Title, Body)", key, err)
 	}
-	if b.Len() > limit {
-		return "", fmt.Errorf("expand template of %s: it gives %d bytes, more than %d", key, b.Len(), limit)
+	if len(value) > limit {
+		return "", fmt.Errorf("expand template of %s: it gives %d bytes, more than %d", key, len(value), limit)
 	}
-	return b.String(), nil
+	return value, nil
 }
 
 // summaryOf returns what templates see of a change.
