@@ -218,23 +218,50 @@ var namedRE = regexp.MustCompile(`^(?:therock-dist|therock|rocm|amdrocm)[-_.]`)
 // tell may stand for anything.
 func (w *want) strays(u pinfile.URL, pin Pin) bool {
 	base := baseOf(u.Text)
-	if len(u.Unknown) == 0 {
+	text, some := holesOf(u)
+	if !some {
 		return base == nameOf(pin)
 	}
+	base = baseOf(text)
 	about := strings.Contains(base, pin.Version) || pin.Family != "" && strings.Contains(base, pin.Family) || namedRE.MatchString(base)
-	return about && couldBe(u.Unknown, base, nameOf(pin)) &&
-		!slices.ContainsFunc(w.from, func(e entry) bool { return couldBe(u.Unknown, u.Text, e.pin.URL) })
+	return about && couldBe(base, nameOf(pin)) &&
+		!slices.ContainsFunc(w.from, func(e entry) bool { return couldBe(text, e.pin.URL) })
 }
 
-// couldBe reports whether text is want for some values of the unknown names
-// in it.
-func couldBe(unknown []string, text, want string) bool {
-	pattern := regexp.QuoteMeta(text)
-	for _, name := range unknown {
-		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta("${"+name+"}"), ".*")
+// hole stands in an address for what the file does not tell. No address has it.
+const hole = "\x00"
+
+// holeRE finds what a program puts a value in the place of, where the format's
+// reader has left it as it is: $ENV{A}, %s, {} and {0}.
+var holeRE = regexp.MustCompile(`\$[A-Za-z]*\{[^{}]*\}|%s|\{[A-Za-z0-9_]*\}`)
+
+// holesOf returns an address with a hole for each thing that is not told, and
+// whether it has any.
+func holesOf(u pinfile.URL) (string, bool) {
+	text := u.Text
+	for _, name := range u.Unknown {
+		text = strings.ReplaceAll(text, "${"+name+"}", hole)
 	}
-	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
-	return err == nil && re.MatchString(want)
+	text = holeRE.ReplaceAllString(text, hole)
+	return text, strings.Contains(text, hole)
+}
+
+// couldBe reports whether text is want for some values of its holes.
+func couldBe(text, want string) bool {
+	parts := strings.Split(text, hole)
+	for i, part := range parts {
+		switch {
+		case i == len(parts)-1 && i > 0:
+			return strings.HasSuffix(want, part)
+		case i == 0 && !strings.HasPrefix(want, part), !strings.Contains(want, part):
+			return false
+		case i == 0:
+			want = want[len(part):]
+		default:
+			want = want[strings.Index(want, part)+len(part):]
+		}
+	}
+	return want == ""
 }
 
 // itemRE is the place in a list at the end of a path.

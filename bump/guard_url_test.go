@@ -94,6 +94,14 @@ func TestAddressThatStraysIsRefused(t *testing.T) {
 			"nothing but arguments", "x.nix", "{ version = \"1\"; url = { gpu, v }: \"" + frozen + "/therock-dist-linux-${gpu}-${v}.tar.gz\"; }\n",
 			"it would fetch " + frozen, live + "/therock-dist-linux-${gpu}-${v}.tar.gz",
 		},
+		{
+			"a variable of the environment", "x.cmake", "set(version 1)\nfile(DOWNLOAD \"" + frozen + "/therock-dist-linux-$ENV{GPU}-${version}.tar.gz\" x)\n",
+			"it would fetch " + frozen, live + "/therock-dist-linux-$ENV{GPU}-${version}.tar.gz",
+		},
+		{
+			"a format", "x.bzl", "version = \"1\"\ndef f(gpu):\n    return \"" + frozen + "/therock-dist-linux-%s-%s.tar.gz\" % (gpu, version)\n",
+			"it would fetch " + frozen, live + "/therock-dist-linux-%s-%s.tar.gz",
+		},
 		{"right as far as it goes", "x.nix", "{ gpu }: rec { version = \"1\"; url = \"" + live + "/therock-dist-linux-${gpu}-${version}.tar.gz\"; }\n", "", ""},
 		{"a host that an argument gives", "x.nix", "{ host }: rec { version = \"1\"; url = \"https://${host}/rocm/core/tarball/therock-dist-linux-gfx1151-${version}.tar.gz\"; }\n", "", ""},
 		{"something else", "x.nix", "{ gpu }: rec { version = \"1\"; url = \"https://example.org/notes-${gpu}-${version}.html\"; }\n", "", ""},
@@ -124,5 +132,19 @@ func TestAddressThatStraysIsRefused(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 		})
+	}
+}
+
+func TestCouldBe(t *testing.T) {
+	for _, tt := range []struct {
+		text, want string
+		could      bool
+	}{
+		{"a-\x00-b", "a-1-b", true}, {"a-\x00-b", "a--b", true}, {"a-\x00-b", "a-b", false}, {"\x00", "", true}, {"\x00\x00x", "yx", true},
+		{"a\x00b\x00c", "abbc", true}, {"a\x00b\x00c", "acbc", true}, {"a\x00b\x00c", "acc", false}, {"abc", "abc", true}, {"abc", "abcd", false}, {"a\x00", "ba", false},
+	} {
+		if couldBe(tt.text, tt.want) != tt.could {
+			t.Errorf("%q and %q: %v", tt.text, tt.want, !tt.could)
+		}
 	}
 }
