@@ -116,6 +116,8 @@ func TestOneMatch(t *testing.T) {
 		{"yaml not UTF-8", "yaml", "# \xff\na: '\xfe'\nb: '1'\n", "b", "1", ""},
 		{"yaml documents", "yaml", "a: '1'\n---\na: '2'\n", "[1].a", "2", ""},
 		{"yaml documents, both", "yaml", "---\na: '1'\n---\na: '2'\n", "a", "", "2 bindings match, at 2:1 ([0].a), 4:1 ([1].a) (name one by its path, e.g. [0].a)"},
+		{"yaml directive", "yaml", "%YAML 1.2\n---\na: '1'\n...\n", ".a", "1", ""},
+		{"yaml directives of two", "yaml", "%YAML 1.2\n---\na: '1'\n...\n%YAML 1.2\n---\na: '2'\n", "[1].a", "2", ""},
 		{"yaml twice", "yaml", "a: '1'\na: '2'\n", "a", "", "no path tells them apart"},
 		{"yaml block", "yaml", "a: |\n  b: c\nb: '1'\n", "a", "", "the value is a block of lines"},
 		{"yaml folded", "yaml", "a: b\n  c\n", "a", "", "the value goes over several lines"},

@@ -51,7 +51,7 @@ func parseYAML(src []byte, _ Options) (document, error) {
 	}
 	docs := file.Docs[:0:0]
 	for _, doc := range file.Docs {
-		if doc.Body != nil {
+		if _, directive := doc.Body.(*ast.DirectiveNode); doc.Body != nil && !directive {
 			docs = append(docs, doc)
 		}
 	}
