@@ -1,5 +1,7 @@
 package bump
 
+import "slices"
+
 // tipIs is how the branch stands to what is wanted.
 type tipIs int
 
@@ -18,6 +20,7 @@ type sight struct {
 	wanted  bool   // the base lacks what is wanted
 	tip     tipIs
 	open    bool   // our request is open
+	spare   bool   // and so is an older one of ours from the same branch
 	moved   string // the base that a person has retargeted the request to
 	text    bool   // title or body of the request are to be edited
 	rival   string // the page of somebody else's request for the same
@@ -35,6 +38,7 @@ type sight struct {
 type step string
 
 const (
+	stepSpare  step = "spare"  // close older requests of the same branch
 	stepPush   step = "push"   // make the commit, and have the branch at it
 	stepOpen   step = "open"   // open the request
 	stepText   step = "edit"   // bring title and body up to date
@@ -63,6 +67,18 @@ const (
 // decide says what to do. Run again after any prefix of the steps was done, it
 // comes to the rest of them.
 func decide(s sight) verdict {
+	v := decideOne(s)
+	if s.spare && s.moved == "" {
+		v.steps = slices.Insert(v.steps, 0, stepSpare)
+		if v.action == ActionNone {
+			v.action, v.why = ActionUpdated, "an older request of the same branch"
+		}
+	}
+	return v
+}
+
+// decideOne says what to do with the one request.
+func decideOne(s sight) verdict {
 	ours := s.tip != tipNone && s.tip != tipHuman
 	end := func(kind, why string) verdict {
 		v := verdict{action: ActionClosed, why: why, kind: kind}

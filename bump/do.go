@@ -27,6 +27,8 @@ func (l *life) do(ctx context.Context, v verdict) error {
 	for _, s := range v.steps {
 		var err error
 		switch s {
+		case stepSpare:
+			err = l.closeSpare(ctx)
 		case stepPush:
 			err = l.pushBranch(ctx)
 		case stepOpen:
@@ -36,7 +38,7 @@ func (l *life) do(ctx context.Context, v verdict) error {
 		case stepTend:
 			err = l.tend(ctx)
 		case stepHuman:
-			err = l.comment(ctx, kindHuman, "The branch "+l.u.branch+" holds commits that are not mine, so I leave it alone. "+
+			err = l.comment(ctx, l.open.Number, kindHuman, "The branch "+l.u.branch+" holds commits that are not mine, so I leave it alone. "+
 				"To have it made anew on "+l.base+", tick the box for that in the text above, or delete the branch.")
 		case stepClose:
 			err = l.closePull(ctx, v)
@@ -119,9 +121,9 @@ func plainTitle(title string) string {
 	return strings.TrimSpace(title)
 }
 
-// comment says text once.
-func (l *life) comment(ctx context.Context, kind, text string) error {
-	comments, err := l.forge.Comments(ctx, l.open.Number)
+// comment says text once on a request.
+func (l *life) comment(ctx context.Context, number int64, kind, text string) error {
+	comments, err := l.forge.Comments(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -131,10 +133,10 @@ func (l *life) comment(ctx context.Context, kind, text string) error {
 			return nil
 		}
 	}
-	if _, err := l.forge.AddComment(ctx, l.open.Number, body.Comment(kind, text)); err != nil {
+	if _, err := l.forge.AddComment(ctx, number, body.Comment(kind, text)); err != nil {
 		return err
 	}
-	l.did("commented on request %d", l.open.Number)
+	l.did("commented on request %d", number)
 	return fault.Point("bump.request.commented")
 }
 
@@ -146,15 +148,31 @@ func (l *life) closePull(ctx context.Context, v verdict) error {
 	if l.theirs != "" {
 		text += " The branch holds commits that are not mine, so it stays."
 	}
-	if err := l.comment(ctx, v.kind, text); err != nil {
+	return l.end(ctx, l.open.Number, v.kind, text, v.why)
+}
+
+// end says text on a request and closes it.
+func (l *life) end(ctx context.Context, number int64, kind, text, why string) error {
+	if err := l.comment(ctx, number, kind, text); err != nil {
 		return err
 	}
 	state := forge.Closed
-	if _, err := l.forge.EditPull(ctx, l.open.Number, forge.PullEdit{State: &state}); err != nil {
+	if _, err := l.forge.EditPull(ctx, number, forge.PullEdit{State: &state}); err != nil {
 		return err
 	}
-	l.did("closed request %d: %s", l.open.Number, v.why)
+	l.did("closed request %d: %s", number, why)
 	return fault.Point("bump.request.closed")
+}
+
+// closeSpare leaves one request of the branch open, the newest.
+func (l *life) closeSpare(ctx context.Context) error {
+	for _, p := range l.spare {
+		why := l.open.Page + " is from the same branch"
+		if err := l.end(ctx, p.Number, kindClosed, "I close this, for "+why+".", why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deleteBranch removes our own, unmodified branch. That it is gone already, or

@@ -28,8 +28,9 @@ type life struct {
 	who    us
 	theirs string // why the tip is not ours; "" if it is
 
-	open    *forge.Pull // our open request
-	young   bool        // nobody has touched it since it was opened
+	open    *forge.Pull  // our open request
+	spare   []forge.Pull // older ones, which a person has opened again meanwhile
+	young   bool         // nobody has touched it since it was opened
 	checks  []body.Check
 	checked bool
 	notes   []string

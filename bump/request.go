@@ -123,8 +123,17 @@ func (l *life) mine(ctx context.Context) ([]forge.Pull, error) {
 // retargeted.
 func (l *life) findOpen(ctx context.Context, mine []forge.Pull, s *sight) error {
 	var found *forge.Pull
+	rank := func(p forge.Pull) (n int) {
+		if p.Base == l.base {
+			n += 2
+		}
+		if strings.EqualFold(p.Author, l.info.Login) {
+			n++
+		}
+		return n
+	}
 	for i, p := range mine {
-		if p.State == forge.Opened && (found == nil || p.Base == l.base && found.Base != l.base) {
+		if p.State == forge.Opened && (found == nil || rank(p) > rank(*found)) {
 			found = &mine[i]
 		}
 	}
@@ -141,6 +150,12 @@ func (l *life) findOpen(ctx context.Context, mine []forge.Pull, s *sight) error 
 	s.open, l.open, l.young = true, &p, l.fresh(p)
 	if p.Base != l.base {
 		s.moved = p.Base
+	}
+	for _, other := range mine {
+		same := other.State == forge.Opened && other.Number != p.Number && other.Base == p.Base
+		if same && strings.EqualFold(other.Author, l.info.Login) && body.Versions(other.Body) != nil {
+			s.spare, l.spare = true, append(l.spare, other)
+		}
 	}
 	return nil
 }
@@ -215,7 +230,11 @@ func (l *life) wantText() (title, text string) {
 		if l.repo.Forge == "github" {
 			limit = githubLimit
 		}
-		text = body.Keep(have, text, limit)
+		if others := strings.TrimSpace(have); body.Versions(have) == nil && !strings.EqualFold(l.open.Author, l.info.Login) && others != "" {
+			text = others + "\n\n" + text // a person has opened it, in their words
+		} else {
+			text = body.Keep(have, text, limit)
+		}
 		if m.theirs || m.renamed(l.open.Title) || m.sum == "" && plainTitle(l.open.Title) != title {
 			title, theirs = l.open.Title, true
 		}
@@ -276,7 +295,7 @@ func (l *life) foresee(v verdict) {
 	what := map[step]string{
 		stepPush: "push a commit to branch " + l.u.branch, stepOpen: "open the request: " + l.res.Title,
 		stepText: "edit the request's title and body", stepHuman: "comment that the branch is somebody's",
-		stepClose: "close the request: " + v.why, stepDelete: "delete branch " + l.u.branch,
+		stepSpare: "close older requests of the same branch", stepClose: "close the request: " + v.why, stepDelete: "delete branch " + l.u.branch,
 	}
 	for _, s := range v.steps {
 		if text := what[s]; text != "" {
