@@ -39,7 +39,7 @@ func (l *life) do(ctx context.Context, v verdict) error {
 			err = l.tend(ctx)
 		case stepHuman:
 			err = l.comment(ctx, l.open.Number, kindHuman, "The branch "+l.u.branch+" holds commits that are not mine, so I leave it alone. "+
-				"To have it made anew on "+l.base+", tick the box for that in the text above, or delete the branch.")
+				"To have it made anew on "+l.base+", tick the box for that in the text above, or add the label "+labelRetry+".")
 		case stepClose:
 			err = l.closePull(ctx, v)
 		case stepDelete:
