@@ -23,6 +23,8 @@ func TestGitea(t *testing.T) {
 		{"Refresh", lifeRefresh}, {"Human", lifeHuman}, {"Close", lifeClose}, {"Merge", lifeMerge}, {"Obsolete", lifeObsolete}, {"Withdrawn", lifeWithdrawn},
 		{"Conflict", lifeConflict}, {"Fork", lifeFork}, {"Lockstep", lifeLockstep}, {"Independent", lifeIndependent}, {"People", lifePeople},
 		{"Theirs", lifeTheirs}, {"Dashboard", lifeDashboard}, {"AutoMerge", lifeAutoMerge}, {"Killed", lifeKilled},
+		{"Edited", lifeEdited}, {"Retargeted", lifeRetargeted}, {"Rebased", lifeRebased}, {"MergedInOtherWays", lifeMergedInOtherWays}, {"Reopened", lifeReopened},
+		{"ForkGone", lifeForkGone}, {"AtOnce", lifeAtOnce}, {"Late", lifeLate}, {"Bounds", lifeBounds}, {"MergesItself", lifeMergesItself},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

@@ -216,6 +216,7 @@ type Pull struct {
 		} `json:"repo"`
 	} `json:"head"`
 	Labels []struct {
+		ID   int64  `json:"id"`
 		Name string `json:"name"`
 	} `json:"labels"`
 	Assignees []struct {
@@ -248,12 +249,18 @@ func (u User) SetPull(t testing.TB, r Repo, number int64, state string) {
 	u.Call(t, 201, "PATCH", fmt.Sprintf("%s/pulls/%d", r.API(), number), map[string]any{"state": state}, nil)
 }
 
-// Merge merges a pull request as a person does. Gitea looks for conflicts
-// first, in its own time.
+// Merge merges a pull request as a person does.
 func (u User) Merge(t testing.TB, r Repo, number int64) {
 	t.Helper()
+	u.MergeAs(t, r, number, "merge")
+}
+
+// MergeAs merges a pull request in a way of Gitea's: merge, squash, rebase or
+// rebase-merge. Gitea looks for conflicts first, in its own time.
+func (u User) MergeAs(t testing.TB, r Repo, number int64, way string) {
+	t.Helper()
 	for try := 0; ; try++ {
-		status, text := u.Try(t, "POST", fmt.Sprintf("%s/pulls/%d/merge", r.API(), number), map[string]any{"Do": "merge"}, nil)
+		status, text := u.Try(t, "POST", fmt.Sprintf("%s/pulls/%d/merge", r.API(), number), map[string]any{"Do": way}, nil)
 		if status == 200 {
 			return
 		}
