@@ -37,7 +37,7 @@ if [ $# = 0 ] && [ "$(nproc)" -lt 4 ]; then
 fi
 # Every fault point, in a build that has them.
 if [ $# = 0 ]; then
-	"$GO" test -tags faults -count=1 -timeout 20m -v -run 'Fault|Armed|Kinds' ./internal/fault ./internal/e2e >>"$log" 2>&1 || status=$?
+	"$GO" test -tags faults -count=1 -timeout 20m -v -run 'Fault|Armed|Kinds' ./internal/fault ./internal/e2e ./bump >>"$log" 2>&1 || status=$?
 fi
 grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)

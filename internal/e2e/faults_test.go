@@ -115,7 +115,7 @@ func (f *faulty) strikes(t *testing.T) (all []strike) {
 	t.Helper()
 	for _, p := range fault.Points() {
 		if strings.HasPrefix(p.Name, "bump.") {
-			continue // an update here proposes nothing; the tests of bump kill those
+			continue // an update here proposes nothing: the package bump kills a process at each of those
 		}
 		if f.passed[p.Name] == 0 {
 			t.Errorf("an update does not pass %s: change the update of this test so that it does", p.Name)

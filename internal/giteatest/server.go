@@ -121,8 +121,27 @@ func (s *Server) certificate(t testing.TB) {
 	write(t, filepath.Join(s.dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})))
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
+	s.trust(t, pool)
+}
+
+func (s *Server) trust(t testing.TB, pool *x509.CertPool) {
 	s.HTTP = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	t.Cleanup(s.HTTP.CloseIdleConnections)
+}
+
+// Trusting is a Server that another process has started, with the CA of which
+// this one only speaks to it.
+func Trusting(t testing.TB, ca string) *Server {
+	t.Helper()
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	s := &Server{CA: ca}
+	s.trust(t, pool)
+	return s
 }
 
 // configure writes app.ini.
