@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/forge"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 // startGit finds git and gives it its environment.
@@ -32,9 +33,9 @@ func (s *session) startGit(ctx context.Context) error {
 			return s.o.Env(name)
 		}
 	}
-	token := s.token
-	if !s.remote.https {
-		token = ""
+	token, err := s.gitToken(ctx)
+	if err != nil {
+		return err
 	}
 	s.git = &git{
 		bin: bin, dir: s.scratch, shown: s.remote.shown, origin: s.remote.url,
@@ -42,6 +43,26 @@ func (s *session) startGit(ctx context.Context) error {
 		secrets: s.secrets,
 	}
 	return nil
+}
+
+// gitToken is what git brings to https: the config's token, or that which the
+// forge has for an App.
+func (s *session) gitToken(ctx context.Context) (string, error) {
+	if !s.remote.https {
+		return "", nil
+	}
+	app, is := s.forge.(interface {
+		GitToken(context.Context) (secret.Secret, error)
+	})
+	if s.token != "" || !is {
+		return s.token, nil
+	}
+	token, err := app.GitToken(ctx)
+	if err != nil {
+		return "", err
+	}
+	s.secrets = append(s.secrets, secretsOf(s.repo.Forge, s.remote.user, token.Reveal())...)
+	return token.Reveal(), nil
 }
 
 // openGit makes the places for commits of git's own.

@@ -26,6 +26,19 @@ type hubAuth interface {
 	may(push bool) (bool, []string)
 	// slug is the name of the App; false if a token acts.
 	slug(ctx context.Context, h *hub) (string, bool, error)
+	// now is the token that is valid now.
+	now(ctx context.Context) (secret.Secret, error)
+}
+
+// GitToken returns a token with which git reads the repository, as the password
+// of x-access-token: that of the config, or one of the App's, which is good for
+// an hour.
+func (h *hub) GitToken(ctx context.Context) (secret.Secret, error) {
+	token, err := h.auth.now(h.t.call(ctx))
+	if err != nil {
+		return secret.Secret{}, h.fail("get a token to read "+h.repo()+" by git", err)
+	}
+	return token, nil
 }
 
 func newHubAuth(c Config, t *transport, base string) (hubAuth, error) {
@@ -74,6 +87,8 @@ func (a *tokenAuth) may(bool) (bool, []string) { return true, nil }
 
 func (a *tokenAuth) slug(context.Context, *hub) (string, bool, error) { return "", false, nil }
 
+func (a *tokenAuth) now(context.Context) (secret.Secret, error) { return a.token, nil }
+
 // appAuth is an App: its key signs for a token of one installation, which lasts
 // an hour and is renewed in time. The token is good for one repository.
 type appAuth struct {
@@ -116,6 +131,11 @@ func (a *appAuth) token(ctx context.Context) (string, error) {
 		a.hidden = token
 	}
 	return token, nil
+}
+
+func (a *appAuth) now(ctx context.Context) (secret.Secret, error) {
+	token, err := a.token(ctx)
+	return secret.New(token), err
 }
 
 // appClient is a client that acts as the App itself, of no installation.
