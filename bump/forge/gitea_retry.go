@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,11 +44,12 @@ type sdkCall struct {
 	sleep func(context.Context, time.Duration) error
 	until time.Time // no waiting goes on beyond it
 	token secret.Secret
+	log   *slog.Logger // nil: silent
 }
 
 // newCall returns the carrier of one call, described by doing.
 func (c *Config) newCall(doing string, base *url.URL, auth func(http.Header)) *sdkCall {
-	call := &sdkCall{doing: doing, base: base, auth: auth, under: c.HTTP, now: c.Now, sleep: c.Sleep, token: c.Auth.Token}
+	call := &sdkCall{doing: doing, base: base, auth: auth, under: c.HTTP, now: c.Now, sleep: c.Sleep, token: c.Auth.Token, log: c.Log}
 	if call.now == nil {
 		call.now = time.Now
 	}
@@ -114,6 +116,9 @@ func (s *sdkCall) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if s.now().Add(pause).After(s.until) || try >= maxAttempts {
 			return nil, s.outOfTime(err, pause)
+		}
+		if asked := resp != nil && resp.StatusCode == http.StatusTooManyRequests; asked {
+			logWait(req.Context(), s.log, s.base.Host, pause)
 		}
 		if serr := s.sleep(req.Context(), pause); serr != nil {
 			return nil, serr

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -96,7 +97,9 @@ func TestForgeTriesAgain(t *testing.T) {
 			for name, open := range map[string]func(Config) (Forge, error){"gitea": newGitea, "gitlab": newGitLab} {
 				start := time.Unix(1000, 0)
 				s := &scripted{answers: c.answers, now: start}
-				f, err := open(s.config())
+				conf, log := s.config(), strings.Builder{}
+				conf.Log = slog.New(slog.NewTextHandler(&log, nil))
+				f, err := open(conf)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,6 +113,9 @@ func TestForgeTriesAgain(t *testing.T) {
 				}
 				if s.asked != c.asked || s.now.Sub(start) != c.waited {
 					t.Errorf("%s: asked %d times, waited %v", name, s.asked, s.now.Sub(start))
+				}
+				if told := strings.Contains(log.String(), "host=git.example.org"); told != (strings.HasPrefix(c.name, "too many") && c.waited > 0) || strings.Contains(log.String(), "s3cret") {
+					t.Errorf("%s: log %q", name, log.String())
 				}
 				var limit *LimitError
 				if strings.HasPrefix(c.fails, "try again after") != errors.As(err, &limit) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -35,6 +36,7 @@ type transport struct {
 	now      func() time.Time
 	sleep    func(ctx context.Context, d time.Duration) error
 	maxWait  time.Duration
+	log      *slog.Logger  // nil: silent
 	patience time.Duration // with one attempt
 
 	hidden  sync.Mutex // guards secrets
@@ -52,7 +54,7 @@ func newTransport(c Config, base string) (*transport, error) {
 		return nil, clean(err, c.Auth.Token)
 	}
 	t := &transport{
-		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait, patience: attemptTime,
+		under: c.HTTP, base: u, now: c.Now, sleep: c.Sleep, maxWait: c.MaxWait, log: c.Log, patience: attemptTime,
 		secrets: []secret.Secret{c.Auth.Token, c.Auth.PrivateKey},
 	}
 	if t.under == nil {
@@ -147,6 +149,10 @@ func (t *transport) wait(ctx context.Context, b *budget, d time.Duration, reason
 			reason = errors.New("no time is left to try again")
 		}
 		return reason
+	}
+	var limit *LimitError
+	if errors.As(reason, &limit) {
+		logWait(ctx, t.log, t.base.Host, d)
 	}
 	return t.sleep(ctx, d)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -126,6 +127,14 @@ func hollow(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// logWait tells that a forge has asked for a pause: minutes without a word look
+// like a hang.
+func logWait(ctx context.Context, log *slog.Logger, host string, d time.Duration) {
+	if log != nil {
+		log.InfoContext(ctx, "the forge wants fewer requests for now: waiting", "host", host, "seconds", int(d.Round(time.Second).Seconds()))
+	}
 }
 
 // reads reports whether req changes nothing.
