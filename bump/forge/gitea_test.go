@@ -232,7 +232,7 @@ func testGiteaPeople(t *testing.T, w *giteaWorld, f *gitea) {
 // awaitMergeable waits until Gitea has looked for conflicts.
 func awaitMergeable(t *testing.T, w *giteaWorld, number int64) {
 	t.Helper()
-	for range 100 {
+	for range 1000 {
 		var p struct {
 			Mergeable bool `json:"mergeable"`
 		}
@@ -319,7 +319,7 @@ func testGiteaAutoMerge(t *testing.T, w *giteaWorld, f *gitea) {
 			t.Fatal(err)
 		} else if p.State == Merged {
 			break
-		} else if try == 100 {
+		} else if try == 1000 {
 			t.Fatal("it does not merge itself")
 		}
 		select {
@@ -368,7 +368,7 @@ func testGiteaConflicts(t *testing.T, w *giteaWorld, f *gitea) {
 			t.Fatal(err)
 		} else if p.Conflicts {
 			break
-		} else if try == 50 {
+		} else if try == 1000 {
 			t.Fatal("the conflict is not seen")
 		}
 		select {

@@ -1,0 +1,5 @@
+//go:build heavy
+
+package forge
+
+const heavy = true

@@ -1,0 +1,6 @@
+//go:build !heavy
+
+package forge
+
+// heavy adds what takes a busy machine long.
+const heavy = false
