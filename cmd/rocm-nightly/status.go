@@ -59,6 +59,7 @@ type slotStatus struct {
 	Bytes       int64              `json:"bytes"`             // content of all generations, as if nothing were shared
 	DiskBytes   *int64             `json:"disk_bytes"`        // what they occupy together; null: not measured
 	Generations []generationStatus `json:"generations"`
+	Records     *recordStatus      `json:"records"` // what stays of trees that may be gone; null: nothing
 	History     []store.Activation `json:"history,omitempty"`
 	Runs        []runStatus        `json:"runs,omitempty"`
 
@@ -107,7 +108,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	for _, sl := range slots {
 		s := slotStatus{Slot: sl.Name(), Generations: []generationStatus{}}
 		// One slot that cannot be read does not hide the others.
-		if err := errors.Join(s.fill(sl), s.past(sl, o.history)); err != nil {
+		if err := errors.Join(s.fill(sl), s.recorded(sl), s.past(sl, o.history)); err != nil {
 			s.Error = err.Error()
 		}
 		s.policyStatus = a.policyOf(cfg, sl)
@@ -123,6 +124,12 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return nil
 	}
 	return a.printStatus(rep)
+}
+
+// recorded reads what stays of trees.
+func (s *slotStatus) recorded(sl *store.Slot) (err error) {
+	s.Records, err = statusOfRecords(sl)
+	return err
 }
 
 // fill reads what is installed.
@@ -325,6 +332,9 @@ func (a *app) printStatus(rep statusReport) error {
 				}
 			}
 			fmt.Fprintf(w, "  %s %s\t%s\t%s%s\n", mark, g.Name, g.sizeText(rep.Sizes), g.Installed.Local().Format("2006-01-02 15:04"), note)
+		}
+		if s.Records != nil && len(s.Generations) == 0 {
+			fmt.Fprintf(w, "    %s\n", s.Records.text())
 		}
 		s.policyStatus.print(w)
 		for _, h := range s.History {
