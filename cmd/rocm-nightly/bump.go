@@ -162,8 +162,12 @@ func (a *app) printBumps(bumps []*update.Bumped) {
 // failBumps prints what went wrong with single repositories.
 func (a *app) failBumps(bumps []*update.Bumped) {
 	for _, b := range bumps {
-		if b.Err != nil {
-			a.fail(fmt.Errorf("bump %s: %w", b.Name, b.Err))
+		switch name := "bump " + b.Name + ":"; {
+		case b.Err == nil:
+		case strings.HasPrefix(b.Err.Error(), name):
+			a.fail(b.Err)
+		default:
+			a.fail(fmt.Errorf("%s %w", name, b.Err))
 		}
 	}
 }
