@@ -107,7 +107,7 @@ func (r *run) pinFor(ctx context.Context, channel, want string, out *Outcome) (*
 	if out != nil && out.Exit == ExitNewBytes {
 		return nil, nil
 	}
-	if out != nil && out.pin == nil && r.o.DryRun && out.Err == nil && out.rel != nil && out.Changed {
+	if out != nil && out.pin == nil && out.Err == nil && out.planned {
 		return nil, nil // the run would verify something newer: see rehearse
 	}
 	if out != nil && out.pin != nil {
@@ -189,7 +189,7 @@ func (r *run) noPins(ctx context.Context, b Bump, rep *Report) {
 		switch {
 		case !r.names(b, out):
 			continue
-		case r.o.DryRun && out.Err == nil && out.rel != nil && out.Changed:
+		case out.Err == nil && out.planned:
 			r.rehearse(ctx, b, rep, out)
 		default:
 			r.o.Log.Info("the repository waits", "repository", b.Name, "because", out.Install+": "+out.Message)
@@ -207,8 +207,9 @@ const unknownDigest = release.Digest("sha256:00000000000000000000000000000000000
 func (r *run) rehearse(ctx context.Context, b Bump, rep *Report, out *Outcome) {
 	pins := map[string]bump.Pin{}
 	for _, f := range b.Files {
-		if want, _ := r.o.GFX.Canonical(f.Target); out.target == want {
-			pins[f.Target] = bump.FromPin(release.Pin{Release: *out.rel, Digest: unknownDigest}, out.target)
+		want, _ := r.o.GFX.Canonical(f.Target)
+		if about := aboutTarget(rep.Installs, b.Channel, want); about != nil && about.Err == nil && about.planned {
+			pins[f.Target] = bump.FromPin(release.Pin{Release: *about.rel, Digest: unknownDigest}, want)
 		}
 	}
 	res, err := bump.Run(ctx, b.Repo, pins, bump.Options{DryRun: true, Depth: bump.DepthLookup, Migrate: r.o.Migrate, Older: r.o.PinsMayGoBack(), Now: r.o.Now, Log: r.o.Log})

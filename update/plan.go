@@ -48,6 +48,7 @@ func (t *task) planLink() string {
 // plan says what would be done.
 func (t *task) plan(ctx context.Context, gen *store.Generation) error {
 	t.out.Changed = !t.r.o.NoInstall
+	t.out.planned = gen == nil
 	if t.out.Changed {
 		t.out.To = t.rel.Version.String()
 	}

@@ -71,6 +71,7 @@ type Outcome struct {
 	channel, target string
 	pin             *release.Pin     // what a pin can be bumped to
 	rel             *release.Release // what was chosen
+	planned         bool             // it would be made by a run that is not dry
 }
 
 // Stale says for how long an index has not moved, and why, as far as
