@@ -49,11 +49,12 @@ func run(ctx context.Context, repo Repo, pins map[string]Pin, o Options) (_ *Res
 	if s.idle(all) {
 		return s.results(all, func(u *unit) (*Result, error) { return s.held(u), nil })
 	}
-	s.scratch, err = os.MkdirTemp(s.o.WorkDir, "rocm-nightly-bump-*")
+	work, err := newScratch(s.o.WorkDir)
 	if err != nil {
 		return nil, fmt.Errorf("bump %s: make scratch directory: %w", repo.Name, err)
 	}
-	defer func() { err = errors.Join(err, removeAll(s.scratch)) }()
+	s.scratch = work.path
+	defer func() { err = errors.Join(err, work.remove()) }()
 	if err := s.open(ctx, all); err != nil {
 		if res, waits := s.limited(all[0], err); waits {
 			return res, nil
