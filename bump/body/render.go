@@ -219,7 +219,7 @@ func (s story) notes() string {
 		b.WriteString(".\n\n")
 	}
 	for _, n := range s.in.Notes[:min(len(s.in.Notes), maxNotes)] {
-		b.WriteString("- " + words(n) + "\n")
+		b.WriteString("- " + cmp.Or(words(n), span("")) + "\n")
 	}
 	if len(s.in.Notes) > 0 {
 		b.WriteString("\n")

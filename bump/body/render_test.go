@@ -111,6 +111,9 @@ func TestHostileInput(t *testing.T) {
 			text := Render(in)
 			if f == GitHub {
 				mustBeInert(t, text, 2)
+				if strings.Contains(text, "- \n") { // which makes a heading of the line before
+					t.Errorf("%q: an item without text", s)
+				}
 			}
 			if Fingerprint(text) == "" {
 				t.Errorf("%q: no fingerprint", s)

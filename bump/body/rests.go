@@ -154,7 +154,7 @@ func (s story) proofs(all bool) string {
 			}
 			if all && p.Audit != nil {
 				for _, f := range p.Audit.Findings[:min(len(p.Audit.Findings), maxFindings)] {
-					b.WriteString("    - " + words(f) + "\n")
+					b.WriteString("    - " + cmp.Or(words(f), span("")) + "\n")
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func (p *Proof) lines(r row, all bool) []string {
 		out = append(out, fmt.Sprintf("programs of it, run on the %s: %d passed, %d failed, %d skipped", words(s.Mode), s.Passed, s.Failed, s.Skipped))
 		if all {
 			for _, f := range s.Failures[:min(len(s.Failures), maxFindings)] {
-				out = append(out, "failed: "+words(f))
+				out = append(out, "failed: "+cmp.Or(words(f), span("")))
 			}
 		}
 	}
