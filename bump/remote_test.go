@@ -122,7 +122,7 @@ func TestTitle(t *testing.T) {
 		{[]Edit{edit("a", "1", "2"), edit("b", "1", "3")}, []Pin{pin("a", "2"), pin("b", "3")}, "rocm: 2, 3 (a, b)"},
 		{[]Edit{edit("a", "1", "2")}, []Pin{pin("a", "2"), pin("b", "3")}, "rocm: 1 -> 2 (a)"},
 		{manyEdits, many, "rocm: 1 -> 2 (5 targets)"},
-		{[]Edit{edit("a", "1\n\nx: y", "2")}, []Pin{pin("a", "2")}, "rocm: 1  x: y -> 2 (a)"},
+		{[]Edit{edit("a", "1\n\nx: y", "2")}, []Pin{pin("a", "2")}, "rocm: 2 (a)"},
 	} {
 		if got := titleOf(tt.edits, tt.pins); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)

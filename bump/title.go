@@ -48,7 +48,7 @@ func versionsOf(edits []Edit, pins []Pin) (olds, news, targets []string) {
 		}
 		targets = append(targets, p.Target)
 		news = append(news, p.Version)
-		if old := oldVersion(edits, p); old != "" {
+		if old := oldVersion(edits, p); oldRE.MatchString(old) {
 			olds = append(olds, old)
 		}
 	}
@@ -56,6 +56,10 @@ func versionsOf(edits []Edit, pins []Pin) (olds, news, targets []string) {
 	slices.Sort(news)
 	return slices.Compact(olds), slices.Compact(news), targets
 }
+
+// oldRE matches what a title says of the value that stood there: it may be anything,
+// and a commit's first line closes issues and calls people.
+var oldRE = regexp.MustCompile(`\A[0-9A-Za-z][0-9A-Za-z.+~_-]{0,63}\z`)
 
 func touches(edits []Edit, p Pin) bool {
 	return slices.ContainsFunc(edits, func(e Edit) bool { return e.Target == p.Target })
