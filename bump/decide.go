@@ -98,6 +98,8 @@ func decideOne(s sight) verdict {
 		return verdict{action: ActionIgnored, why: "the request is for branch " + s.moved + " now: it is left alone"}
 	case s.gone != "":
 		return end(kindClosed, s.gone)
+	case s.open && s.ignore && s.waits != "":
+		return end(kindIgnored, "a person has asked not to be offered this version")
 	case s.waits != "":
 		return verdict{action: ActionWaits, why: s.waits}
 	case !s.wanted:

@@ -3,6 +3,7 @@ package bump
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/bump/forge"
@@ -34,4 +35,23 @@ func TestOneRequestStaysOpen(t *testing.T) {
 	if p := s.f.pulls[2]; p.Title != "mine" || !strings.HasPrefix(p.Body, "text\n\n") || body.Versions(p.Body)["gfx1151"] != n31 {
 		t.Errorf("%+v", p)
 	}
+}
+
+// TestIgnoreBoxDoesNotWait: the next night is too young to be offered, and a
+// person wants to be rid of the open one now.
+func TestIgnoreBoxDoesNotWait(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.run(n29)
+	young := func(r *Repo, o *Options) {
+		r.MinAge = 90 * 24 * time.Hour
+		o.Published = func(string) bool { return true }
+	}
+	s.f.changes = nil
+	s.want(s.run(n30, young), ActionWaits)
+	s.tick(1, body.BoxIgnore)
+	s.want(s.run(n30, young), ActionIgnored, "comment", "edit", "remove")
+	s.want(s.run(n30, young), ActionWaits)
+	s.want(s.run(n29), ActionIgnored)
+	s.want(s.run(n30), ActionOpened, "commit", "move", "open")
 }
