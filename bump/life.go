@@ -114,6 +114,9 @@ func (l *life) edit(ctx context.Context) error {
 		l.older, l.change = fmt.Sprintf("%s has something newer: %s", l.base, l.change.older), &change{}
 		return nil
 	}
+	if err := l.remote.local(l.change.edits); err != nil {
+		return err
+	}
 	l.res.Edits, l.res.Diff = l.change.edits, l.change.diff
 	l.res.Changed = len(l.change.files) > 0
 	if !l.res.Changed {
