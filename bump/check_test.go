@@ -95,6 +95,7 @@ func TestCheckoutHoldsNoWayOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	u.write("caf\xe9", []byte("Latin-1\n"))
 	u.write("run.sh", []byte("#!/bin/sh\n"))
 	u.write(".gitattributes", []byte("* text eol=crlf filter=evil ident\nREADME export-ignore\n"))
 	if err := os.Chmod(filepath.Join(u.work, "run.sh"), 0o755); err != nil {
@@ -103,7 +104,7 @@ func TestCheckoutHoldsNoWayOut(t *testing.T) {
 	u.git(u.work, "config", "core.autocrlf", "false")
 	u.commit("links")
 	repo := u.repo()
-	repo.Check = [][]string{{"sh", "-c", "test ! -L passwd && test -f passwd && test ! -L up && test -L sub/in && test -L dir && test -x run.sh && test -f README && ! grep -q $(printf '\\r') flake.nix"}}
+	repo.Check = [][]string{{"sh", "-c", "test ! -L passwd && test -f passwd && test ! -L up && test -L sub/in && test -L dir && test -x run.sh && test -f README && test -f caf* && ! grep -q $(printf '\\r') flake.nix"}}
 	if _, err := u.try(repo, n30); err != nil {
 		t.Error(err)
 	}
@@ -136,7 +137,7 @@ func TestLinksLeadNoWayOutTogether(t *testing.T) {
 }
 
 func TestCheckEntry(t *testing.T) {
-	for name, ok := range map[string]bool{"a/b": true, ".gitignore": true, "../a": false, "/a": false, "a/.git/x": false, ".GIT": false, "a//b": false, "": false} {
+	for name, ok := range map[string]bool{"a/b": true, ".gitignore": true, "../a": false, "/a": false, "a/.git/x": false, ".GIT": false, "a//b": false, "": false, "a\xff": true, "./a": false, "a/..": false, "a/": false, ".": false} {
 		if err := checkEntry(name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)
 		}

@@ -89,13 +89,14 @@ func (g *git) listTree(ctx context.Context, tree string) ([]node, error) {
 	return nodes, err
 }
 
-// checkEntry refuses paths that git would not check out.
+// checkEntry refuses paths that git would not check out. What a name is encoded
+// in is nobody's business.
 func checkEntry(name string) error {
-	if !fs.ValidPath(name) || name == "." {
-		return fmt.Errorf("check out %.100q: not a path inside the checkout", name)
-	}
 	for part := range strings.SplitSeq(name, "/") {
-		if strings.EqualFold(part, ".git") {
+		switch {
+		case part == "", part == ".", part == "..", strings.ContainsRune(part, 0):
+			return fmt.Errorf("check out %.100q: not a path inside the checkout", name)
+		case strings.EqualFold(part, ".git"):
 			return fmt.Errorf("check out %.100q: a tree must not hold .git", name)
 		}
 	}
