@@ -13,6 +13,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/bump/body"
 	"github.com/rocm-nightly/rocm-nightly/bump/forge"
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 const (
@@ -64,15 +65,32 @@ func (l *life) check(ctx context.Context) error {
 	if err := l.checkout(ctx, tree); err != nil {
 		return err
 	}
-	for _, argv := range l.repo.Check {
-		c, err := l.runCheck(ctx, argv, tree, home)
-		l.checks = append(l.checks, c)
-		if err != nil {
-			return err
-		}
+	if err := l.runChecks(ctx, tree, home); err != nil {
+		return err
 	}
 	l.checked = true
 	return removeAll(dir)
+}
+
+// runChecks runs the commands. They are of our user, and may run what the
+// repository holds: while they do, the copy of the ssh key is not on the disk, and
+// this process, whose environment may hold the token, cannot be looked into.
+func (l *life) runChecks(ctx context.Context, tree, home string) error {
+	back, err := hideKey(l.scratch)
+	if err != nil {
+		return fmt.Errorf("hide the ssh key from check commands: %w", err)
+	}
+	err = secret.Shield(func() error {
+		for _, argv := range l.repo.Check {
+			c, err := l.runCheck(ctx, argv, tree, home)
+			l.checks = append(l.checks, c)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, back())
 }
 
 // checkout writes the base's tree with the change to dir. The objects come by

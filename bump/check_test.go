@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 func (u *upstream) try(repo Repo, version string) (*Result, error) {
@@ -60,6 +62,29 @@ func TestChecksSeeNoTokenAndEndInTime(t *testing.T) {
 	var check *CheckError
 	if !errors.As(err, &check) || check.Timeout != repo.CheckTimeout {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestChecksFindNoKey: the copy that ssh is given lies beside the checkout, and
+// is away while commands run.
+func TestChecksFindNoKey(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	dir := t.TempDir()
+	key, out := filepath.Join(dir, "key"), filepath.Join(dir, "found")
+	if err := os.WriteFile(key, []byte("planted\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	repo := u.repo()
+	repo.SSHKey = secret.Source{File: key}
+	repo.Check = [][]string{{"sh", "-c", "ls ../.. >" + out + "; grep -rl planted ../.. >>" + out + "; true"}}
+	res, err := u.try(repo, n30)
+	if err != nil || !res.Pushed {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	found, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(found), "repo.git") || strings.Contains(string(found), keyCopy) {
+		t.Errorf("%v: %s", err, found)
 	}
 }
 

@@ -3,6 +3,7 @@ package bump
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func sshCommand(repo Repo, env func(string) string, scratch string) (string, err
 		name    string
 		options []string // before the file's name
 	}{
-		{repo.SSHKey, "ssh_key", "ssh-key", []string{"IdentitiesOnly=yes", "IdentityFile="}},
+		{repo.SSHKey, "ssh_key", keyCopy, []string{"IdentitiesOnly=yes", "IdentityFile="}},
 		{repo.KnownHosts, "known_hosts", "known-hosts", []string{"GlobalKnownHostsFile=none", "UserKnownHostsFile="}},
 	} {
 		if f.source.Empty() {
@@ -89,6 +90,26 @@ func writeSecret(source secret.Source, env func(string) string, scratch, name st
 		return "", fmt.Errorf("write a copy for ssh: %w", err)
 	}
 	return path, nil
+}
+
+// keyCopy is the name of the copy of the key that ssh is given.
+const keyCopy = "ssh-key"
+
+// hideKey takes the copy of the ssh key away from scratch; back puts it there
+// again.
+func hideKey(scratch string) (back func() error, err error) {
+	path := filepath.Join(scratch, keyCopy)
+	key, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return os.WriteFile(path, key, 0o600) }, nil
 }
 
 // shellQuote makes one word of s for the shell that git runs
