@@ -39,7 +39,7 @@ type Entry struct {
 	Digest    string    // SHA-256, in any form that release.ParseDigest reads
 	URL       string    // where the bytes came from
 	Size      int64     // bytes
-	Withdrawn bool      // AMD's index does not list it any more
+	Withdrawn bool      // AMD serves it no more, by its age
 	Changelog string    // page that tells what has changed; "" if there is none
 }
 
@@ -50,7 +50,7 @@ type document struct {
 	Channel   string            `json:"channel"`
 	Family    string            `json:"family" jsonschema:"the slug in the file names"`
 	SourceURL string            `json:"sourceUrl"`
-	Tags      map[string]string `json:"tags" jsonschema:"latest: the newest version that is not withdrawn; absent if there is none"`
+	Tags      map[string]string `json:"tags" jsonschema:"latest: the newest version that AMD still serves; absent if there is none"`
 	Latest    *entry            `json:"latest,omitempty" jsonschema:"the release that tags.latest names"`
 	Releases  []entry           `json:"releases" jsonschema:"the oldest first"`
 }
@@ -65,7 +65,7 @@ type entry struct {
 	Name       string `json:"name" jsonschema:"file name of the tarball"`
 	Size       int64  `json:"size" jsonschema:"bytes"`
 	Stable     bool   `json:"isStable" jsonschema:"a release, not a night or a candidate"`
-	Deprecated bool   `json:"isDeprecated,omitempty" jsonschema:"AMD's index does not list it any more"`
+	Deprecated bool   `json:"isDeprecated,omitempty" jsonschema:"AMD serves it no more, by its age"`
 	Changelog  string `json:"changelogUrl,omitempty"`
 	SourceURL  string `json:"sourceUrl"`
 

@@ -103,8 +103,8 @@ func feedOf(ctx context.Context, ledger *store.Ledger, channel, family string, g
 			continue
 		}
 		pin, err := e.Pin()
-		if err != nil || e.Channel != channel || pin.Tests || pin.Variant != "" && channel != "asan" {
-			continue
+		if err != nil || e.Channel != channel || pin.Tests || pin.Variant != "" && channel != "asan" || strings.HasPrefix(e.URL, "file:") {
+			continue // or it is in a directory of this machine, of no use to others
 		}
 		if byFamily[e.Family] == nil {
 			byFamily[e.Family] = map[string]feed.Entry{}

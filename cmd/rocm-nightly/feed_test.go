@@ -10,8 +10,9 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/store"
 )
 
-// The last line about a name counts; builds for tests are left out, and so is what a
-// mirror's address holds of secrets.
+// The last line about a name counts; builds for tests are left out, and so are
+// tarballs of this machine's own directories and what a mirror's address holds of
+// secrets.
 func TestFeedOf(t *testing.T) {
 	l := store.OpenLedger(filepath.Join(t.TempDir(), "ledger.jsonl"))
 	old := time.Now().Add(-200 * 24 * time.Hour)
@@ -20,6 +21,7 @@ func TestFeedOf(t *testing.T) {
 		{Name: "therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz", MTime: time.Now(), URL: "https://me:secret@mirror.example/therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz"},
 		{Name: "therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz", MTime: time.Now(), URL: "https://me:secret@mirror.example/therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz"},
 		{Name: "therock-dist-linux-gfx110X-all-10.2.0a20260930.tar.gz", MTime: time.Now()},
+		{Name: "therock-dist-linux-gfx1151-10.2.0a20260929.tar.gz", MTime: time.Now(), URL: "file:///srv/therock-dist-linux-gfx1151-10.2.0a20260929.tar.gz"},
 	} {
 		n, err := release.ParseName(e.Name)
 		if err != nil {
