@@ -159,3 +159,18 @@ func TestUnknownKeysOfABump(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Two bumps that write one dashboard would undo each other's every night.
+func TestOneDashboardForEachBump(t *testing.T) {
+	c := Default()
+	for _, name := range []string{"a", "b"} {
+		c.Bump = append(c.Bump, Bump{Name: name, Forge: "gitea", URL: "https://x.example/me/r", Dashboard: "ROCm", Files: []Pins{{Path: "f.nix", Target: "gfx1151", Set: map[string]string{"a": "b"}}}})
+	}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `bump[1].dashboard: "ROCm" is the issue of the bump a`) {
+		t.Errorf("got %v", err)
+	}
+	c.Bump[1].Dashboard = "ROCm, the other one"
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}

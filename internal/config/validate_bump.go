@@ -17,12 +17,16 @@ var bumpName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // bumps checks what can be told of a bump from the config alone. Templates, times
 // and formats are read by those who use them.
 func (c *Config) bumps(v *validator) {
-	seen := map[string]bool{}
+	seen, boards := map[string]bool{}, map[[2]string]string{}
 	for i, b := range c.Bump {
 		key := fmt.Sprintf("bump[%d]", i)
 		v.check(bumpName.MatchString(b.Name), key+".name", "%.100q is not a name: letters, digits, '.', '_' and '-', the first a letter or digit", b.Name)
 		v.check(!seen[b.Name], key+".name", "%.100q is another bump's name too", b.Name)
 		seen[b.Name] = true
+		if board := [2]string{b.URL, b.Dashboard}; b.Dashboard != "" {
+			v.check(boards[board] == "", key+".dashboard", "%.100q is the issue of the bump %s of this repository already: each writes the whole text of its own (choose another title)", b.Dashboard, boards[board])
+			boards[board] = b.Name
+		}
 		v.choice(key+".forge", b.Forge, "git", "github", "gitea", "gitlab")
 		v.check(b.URL != "", key+".url", "missing")
 		v.check(!credentials(b.URL), key+".url", "holds a password: put the token into the environment and name it in token_env")
