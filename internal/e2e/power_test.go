@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -180,26 +181,26 @@ func TestPromiseAQuotaIsAFullDisk(t *testing.T) {
 		return
 	}
 	d := newLoopDisk(t, "btrfs", "btrfs-progs", "")
-	quota := func(args ...string) {
+	quota := func(args ...string) string {
 		t.Helper()
-		if out, err := exec.Command("btrfs", args...).CombinedOutput(); err != nil {
+		out, err := exec.Command("btrfs", args...).CombinedOutput()
+		if err != nil {
 			t.Fatalf("btrfs %v: %v: %s", args, err, out)
 		}
+		return strings.TrimSpace(string(out))
 	}
 	quota("quota", "enable", d.dir)
-	a := newAxeOn(t, 2, memory(t), d.dir)
+	// The limit is of a subvolume and is set from outside of it: from inside, to
+	// raise one takes room that there may be none of.
+	inside := filepath.Join(d.dir, "limited")
+	quota("subvolume", "create", inside)
+	group := "0/" + quota("inspect-internal", "rootid", inside)
+	a := newAxeOn(t, 2, memory(t), inside)
 	a.install(t, 0)
-	// To raise a limit takes room too, which what was deleted gives back when it
-	// is written out.
-	lift := func() {
-		t.Helper()
-		quota("filesystem", "sync", d.dir)
-		quota("qgroup", "limit", "none", d.dir)
-	}
+	quota("filesystem", "sync", d.dir)
 	told := 0
 	for mib := range 12 {
-		lift()
-		quota("qgroup", "limit", fmt.Sprint(5+mib)+"M", d.dir)
+		quota("qgroup", "limit", fmt.Sprint(5+mib)+"M", group, d.dir)
 		r := a.do(t, nil, "update", "--no-bump")
 		a.look(t, "quota")
 		switch {
@@ -215,7 +216,7 @@ func TestPromiseAQuotaIsAFullDisk(t *testing.T) {
 	if told == 0 {
 		t.Error("the quota was never met: nothing was tested")
 	}
-	lift()
+	quota("qgroup", "limit", "none", group, d.dir)
 	a.do(t, nil, "update", "--no-bump").want(t, 0, "", "")
 	if left := a.debris(t); a.active() != axeNight(1) || len(left) > 0 {
 		t.Errorf("%s is active, left %v", a.active(), left)
