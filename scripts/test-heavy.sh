@@ -12,6 +12,7 @@ STORE_TEST_KILLS=${STORE_TEST_KILLS:-500} "$GO" test -count=1 -run '^Test(Curren
 ROCM_NIGHTLY_AXE_KILLS=${ROCM_NIGHTLY_AXE_KILLS:-3000} ROCM_NIGHTLY_AXE_CUTS=${ROCM_NIGHTLY_AXE_CUTS:-300} \
 	"$GO" test -count=1 -run '^TestPromise(TheNextRunMendsWhatWasKilled|APowerCutAtAnyInstant)$' -timeout 60m ./internal/e2e
 ROCM_NIGHTLY_AXE_FAULTS=all "$GO" test -count=1 -tags faults -run Fault -timeout 60m ./internal/e2e
+"$GO" test -count=1 -tags faults -run Fault -timeout 60m ./bump
 "$GO" test -count=1 -tags heavy -timeout 60m ./...
 FUZZTIME=${FUZZTIME:-60s} ./scripts/fuzz.sh
 # The goals are set for a quiet machine, and one of them is not reached everywhere.
