@@ -191,13 +191,13 @@ func TestConfigNames(t *testing.T) {
 		want string
 	}{
 		{nil, ""},
-		{[]string{"/work/repo/.github/rocm-nightly.yaml"}, ".github/rocm-nightly.yaml"},
+		{[]string{"/srv/repo/.github/rocm-nightly.yaml"}, ".github/rocm-nightly.yaml"},
 		{[]string{".github/rocm-nightly.yaml"}, ".github/rocm-nightly.yaml"},
 		{[]string{"/home/alice/.config/rocm-nightly/config.yaml"}, "config.yaml"},
 		{[]string{"../alice/config.yaml"}, "config.yaml"},
 		{[]string{"/etc/rocm-nightly/config.yaml", "/etc/rocm-nightly/config.d/bump.yaml"}, "config.yaml, bump.yaml"},
 	} {
-		if got := configNames(c.read, "/work/repo"); got != c.want {
+		if got := configNames(c.read, "/srv/repo"); got != c.want {
 			t.Errorf("%q is named %q, want %q", c.read, got, c.want)
 		}
 	}
