@@ -35,8 +35,10 @@ type Config struct {
 	Bump         []Bump             `yaml:"bump" json:"bump" jsonschema:"the repositories whose pins are bumped"`
 	Host         Host               `yaml:"host" json:"host" jsonschema:"what of etc/ of an install is linked to where shells and loaders look"`
 	Trust        []Trust            `yaml:"trust" json:"trust" jsonschema:"ledgers and locks of others, for policy.verify"`
+	Daemon       Daemon             `yaml:"daemon" json:"daemon" jsonschema:"how the daemon keeps to its schedule"`
 	Serve        Serve              `yaml:"serve" json:"serve" jsonschema:"the daemon's status page"`
-	Notify       []string           `yaml:"notify" json:"notify" jsonschema:"where events are sent"`
+	Metrics      Metrics            `yaml:"metrics" json:"metrics" jsonschema:"numbers for Prometheus, where no daemon answers"`
+	Notify       []Notify           `yaml:"notify" json:"notify" jsonschema:"who is told of events"`
 }
 
 // Channel is the ordered list of the index pages of one channel.
@@ -155,11 +157,6 @@ type Keep struct {
 	Bytes Size `yaml:"bytes" json:"bytes" jsonschema:"the oldest go while all of the install occupy more of the disk, also of the last; 0: not by size"`
 }
 
-// Serve is the daemon's status page.
-type Serve struct {
-	Listen string `yaml:"listen" json:"listen"`
-}
-
 // Host says what of an install's etc/ is linked to where shells and loaders look.
 type Host struct {
 	Install     string `yaml:"install" json:"install" jsonschema:"whose: a target or slot, such as gfx1151 or nightly-gfx1151; empty: the first install"`
@@ -173,9 +170,6 @@ type Host struct {
 
 // Default returns what an empty file means, by the data that is built in.
 func Default() *Config { return defaultOf(amd.Builtin()) }
-
-// defaultListen is where the page of the status would be.
-const defaultListen = "127.0.0.1:7151"
 
 // defaultOf returns what an empty file means where d is known of AMD.
 func defaultOf(d *amd.Data) *Config {
@@ -199,8 +193,12 @@ func defaultOf(d *amd.Data) *Config {
 		Schedule: "CRON_TZ=UTC 30 6 * * *",
 		Bump:     []Bump{},
 		Trust:    []Trust{},
-		Serve:    Serve{Listen: defaultListen},
-		Notify:   []string{},
+		Daemon: Daemon{
+			Check: "CRON_TZ=UTC 12 * * * *", Window: Duration(6 * time.Hour), Splay: Duration(30 * time.Minute), Retry: Duration(10 * time.Minute),
+			CatchUp: true, OnBattery: true, Priority: "normal",
+		},
+		Serve:  Serve{Listen: "127.0.0.1:7151", Hosts: []string{}},
+		Notify: []Notify{},
 	}
 }
 

@@ -189,7 +189,6 @@ func TestValidate(t *testing.T) {
 		"download: {connections: 0}":                                                                   "connections",
 		"health: {command: [./true]}":                                                                  "health.command",
 		"dedup: magic":                                                                                 "dedup",
-		"notify: [x]":                                                                                  "notify",
 		"bump: [{name: a, forge: git, url: 'https://me:secret@x/', files: [{path: f, format: nix, target: gfx1151, set: {a: b}}]}]": "token_env",
 		"bump: [{name: a, forge: git, url: x, files: [{path: ../f, format: nix, target: gfx1151, set: {a: b}}]}]":                   "inside the repository",
 	} {

@@ -39,7 +39,11 @@ func (c *Config) Validate() error {
 	v.oneOf("activate", c.Activate, "auto", "idle", "manual")
 	v.health(c.Health)
 	c.bumps(v)
-	c.later(v)
+	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
+	c.daemon(v)
+	c.serve(v)
+	c.metrics(v)
+	c.notify(v)
 	return errors.Join(v.errs...)
 }
 
@@ -368,11 +372,4 @@ func (v *validator) health(h Health) {
 	for _, arg := range h.Command {
 		v.check(!strings.Contains(arg, "\x00"), "health.command", "%q holds a zero byte", arg)
 	}
-}
-
-// later refuses settings that this version cannot honour.
-func (c *Config) later(v *validator) {
-	v.oneOf("dedup", c.Dedup, "auto", "reflink", "hardlink", "off")
-	v.check(len(c.Notify) == 0, "notify", "is not supported by this version")
-	v.check(c.Serve.Listen == defaultListen, "serve.listen", "the status page is not part of this version")
 }

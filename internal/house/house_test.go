@@ -47,8 +47,13 @@ func list(t *testing.T) []pkg {
 // arrows lists, for each room, the rooms of this module that it may import.
 // The leaves may be imported by everybody, but for config and demo.
 var arrows = map[string][]string{
-	"cmd/rocm-nightly": {"serve", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/actions", "bump/aur"},
-	"serve":            {},
+	"cmd/rocm-nightly": {"serve", "serve/state", "serve/web", "serve/metrics", "serve/notify", "serve/snapshot", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/actions", "bump/aur"},
+	"serve":            {"serve/state"},
+	"serve/state":      {},
+	"serve/web":        {"serve/state"},
+	"serve/metrics":    {"serve/state"},
+	"serve/notify":     {"serve/state", "update"},
+	"serve/snapshot":   {"serve/state", "update", "store", "audit"},
 	"update":           {"fetch", "repack", "store", "bump", "bump/body", "audit", "audit/diff", "audit/smoke"},
 	"repack":           {"unpack", "patchelf", "wrap", "audit"},
 	"audit":            {"patchelf", "wrap"},
@@ -89,6 +94,9 @@ var arrows = map[string][]string{
 	"internal/schema":        {},
 	"internal/provenance":    {},
 	"internal/secret":        {},
+	"internal/priority":      {},
+	"internal/trusted":       {},
+	"internal/browsertest":   {}, // for tests
 	"internal/githubtest":    {}, // for tests
 	"docs":                   {},
 	"internal/smallfs":       {}, // for tests
@@ -99,7 +107,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "internal/secret", "docs", "internal/fault"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "internal/secret", "internal/priority", "internal/trusted", "docs", "internal/fault"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

@@ -1,0 +1,3 @@
+package notify
+
+import _ "github.com/nicholas-fedor/shoutrrr"

@@ -1,0 +1,2 @@
+// Package notify tells people and programs what has happened.
+package notify
