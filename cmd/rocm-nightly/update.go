@@ -88,6 +88,9 @@ func (a *app) update(ctx context.Context, o updateOptions) error {
 		return err
 	}
 	a.code = rep.Exit
+	if !o.dryRun {
+		a.after(ctx, cfg, rep, true)
+	}
 	if a.json {
 		a.printJSON(rep)
 	} else {
