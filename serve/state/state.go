@@ -54,7 +54,7 @@ const (
 // Alarm is something that somebody should know. Kind and Slot (or Subject) name
 // it for as long as it lasts.
 type Alarm struct {
-	Kind    string    `json:"kind"` // failed, stale, new-bytes, refused, bump-failed, missed, config, disk, expires, held
+	Kind    string    `json:"kind"` // one of AlarmKinds
 	Level   string    `json:"level"`
 	Slot    string    `json:"slot,omitempty"`
 	Subject string    `json:"subject,omitempty"` // an index, a repository, a job

@@ -1,0 +1,134 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
+)
+
+// slot tells of everything about one slot.
+func (w *watch) slot(s Slot) {
+	w.failures(s)
+	name := plain.Cut(s.Slot, textMost)
+	if s.Error != "" {
+		w.add(Alarm{Kind: "unreadable", Level: Warning, Slot: s.Slot,
+			Text: fmt.Sprintf("something in %s cannot be read%s", name, because(s.Error)), Help: "rocm-nightly verify" + word(" ", s.Slot)})
+	}
+	w.expires(s, name)
+	if h := s.Hold; h != nil && w.since(h.Since, heldLong) {
+		w.add(Alarm{Kind: "held", Level: Warning, Slot: s.Slot, Since: h.Since,
+			Text: fmt.Sprintf("%s is held since %s%s", name, h.Since.UTC().Format(time.DateOnly), because(h.Reason)), Help: "rocm-nightly unhold" + word(" ", s.Slot)})
+	}
+}
+
+// expires tells that AMD soon deletes what is active, and for as long after that it
+// has: later nobody can do anything about it, and who keeps tarballs knows.
+func (w *watch) expires(s Slot, name string) {
+	day, err := time.Parse(time.DateOnly, s.Expires)
+	if err != nil || s.Active == nil || day.Sub(w.now).Abs() >= expiresSoon {
+		return
+	}
+	does := "deletes"
+	if !day.After(w.now) {
+		does = "has deleted"
+	}
+	w.add(Alarm{Kind: "expires", Level: Warning, Slot: s.Slot, Since: day.Add(-expiresSoon),
+		Text: fmt.Sprintf("AMD %s %s, which is active in %s, on %s: unless its tarball is kept, it cannot be installed again after that", does, plain.Cut(s.Active.Version, textMost), name, day.Format(time.DateOnly)),
+		Help: "rocm-nightly update" + word(" --arch ", s.Target)})
+}
+
+// failures tells of the last night on record, if it failed and nothing has
+// succeeded since.
+func (w *watch) failures(s Slot) {
+	n := FailedNights(s)
+	if n == 0 {
+		return
+	}
+	for _, j := range w.s.Jobs {
+		if slices.Contains(j.Slots, s.Slot) && j.Failures > 0 && w.tries(j) {
+			return
+		}
+	}
+	last, name := s.Runs[0], plain.Cut(s.Slot, textMost)
+	version := plain.Cut(last.Version, textMost)
+	a := Alarm{Kind: kindOf(last.Exit), Level: w.level(n, s.LastSuccess), Slot: s.Slot, Since: s.Runs[n-1].Finished, Help: "rocm-nightly status --history"}
+	switch a.Kind {
+	case "new-bytes":
+		a.Level = Critical
+		a.Text = fmt.Sprintf("%s: %s has other bytes than before under its name; they are not taken%s", name, version, because(last.Error))
+		a.Help = "rocm-nightly update" + word(" --arch ", s.Target) + " --accept-new-bytes"
+	case "refused":
+		a.Text = fmt.Sprintf("%s: %s was refused%s", name, version, because(last.Error))
+	default:
+		a.Text = fmt.Sprintf("%s: %s could not be installed%s", name, version, because(last.Error))
+	}
+	w.add(a)
+}
+
+// FailedNights counts the nights on record that failed, from the newest back to
+// the first that did not. What failed before the slot's last success counts no more:
+// a night may have been withdrawn since. A stale index (exit 3) is no failure.
+func FailedNights(s Slot) int {
+	n := 0
+	for _, r := range s.Runs {
+		if r.Exit == 0 || r.Exit == 3 || !s.LastSuccess.IsZero() && !r.Finished.After(s.LastSuccess) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// disk tells that the next night, of the slot with the largest, would not fit.
+func (w *watch) disk() {
+	d := w.s.Disk
+	if d.Used < 0 && !d.Measured.IsZero() {
+		w.add(Alarm{Kind: "disk", Level: Warning, Since: d.Measured, Text: "what the generations occupy could not be measured", Help: "rocm-nightly status -v"})
+		return
+	}
+	if d.Total <= 0 || d.Free < 0 {
+		return // not known
+	}
+	var most float64
+	for _, s := range w.s.Slots {
+		if s.Configured {
+			most = max(most, nextNight(s))
+		}
+	}
+	if most == 0 || float64(d.Free) >= diskReserve*most {
+		return
+	}
+	a := Alarm{Kind: "disk", Level: Warning,
+		Text: fmt.Sprintf("%s is free, and the next night takes about %s", gigabytes(float64(d.Free)), gigabytes(most)), Help: "rocm-nightly prune --dry-run"}
+	if float64(d.Free) < most {
+		a.Level = Critical
+	}
+	w.add(a)
+}
+
+// nextNight is about what the next night of s becomes on disk, as the last one did;
+// 0 if nothing is known of either.
+func nextNight(s Slot) float64 {
+	var tarball, last int64
+	for _, r := range s.Runs {
+		if r.Bytes > 0 {
+			last = r.Bytes
+			break
+		}
+	}
+	tarball = last
+	if s.Newest != nil && s.Newest.Size > 0 {
+		tarball = s.Newest.Size
+	}
+	ratio := float64(guessRatio)
+	if s.Active != nil && s.Active.Bytes > 0 && last > 0 {
+		if r := float64(s.Active.Bytes) / float64(last); r >= 1 && r <= maxRatio {
+			ratio = r
+		}
+	}
+	return float64(max(tarball, 0)) * ratio
+}
+
+func gigabytes(n float64) string { return fmt.Sprintf("%.1f GB", n/1e9) }
