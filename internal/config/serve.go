@@ -12,11 +12,5 @@ type Serve struct {
 	TokenCredential string   `yaml:"token_credential,omitempty" json:"token_credential,omitempty" jsonschema:"the systemd credential with that token"`
 }
 
-// Metrics says where numbers are written for node_exporter's textfile collector.
-type Metrics struct {
-	Textfile string `yaml:"textfile" json:"textfile" jsonschema:"a file to replace after each run, such as /var/lib/prometheus/node-exporter/rocm-nightly.prom; empty: none"`
-}
-
-func (c *Config) daemon(v *validator)  {}
-func (c *Config) serve(v *validator)   {}
-func (c *Config) metrics(v *validator) {}
+func (c *Config) daemon(v *validator) {}
+func (c *Config) serve(v *validator)  {}
