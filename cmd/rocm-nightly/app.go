@@ -11,9 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/lmittmann/tint"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -280,7 +278,8 @@ func (a *app) log(w io.Writer) *slog.Logger {
 	if a.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{
-		Level: level, NoColor: !terminal(a.stderr) || a.getenv("NO_COLOR") != "", TimeFormat: time.TimeOnly,
-	}))
+	if inJournal(a.stderr, a.getenv) {
+		return slog.New(newJournalHandler(w, level))
+	}
+	return slog.New(textHandler(w, level, terminal(a.stderr) && a.getenv("NO_COLOR") == ""))
 }
