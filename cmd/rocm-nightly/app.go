@@ -40,6 +40,7 @@ type app struct {
 	verbose    bool
 	quiet      bool
 	json       bool // the verb's own --json
+	doing      *cobra.Command
 
 	printed bool // the verb has printed its JSON value
 	code    int  // what the verb exits with, unless it fails otherwise
@@ -125,7 +126,10 @@ index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log more, and show the chain of causes of an error")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "log errors only")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkGlobals() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.doing = cmd
+		return a.checkGlobals()
+	}
 	a.addVerbs(root)
 	wrapArgs(root)
 	return root
@@ -190,7 +194,11 @@ func (a *app) config() (*config.Config, error) {
 	if a.cfg != nil {
 		return a.cfg, nil
 	}
-	cfg, read, err := config.Load(config.DefaultPlaces(a.configFile, a.getenv, a.uid))
+	places := config.DefaultPlaces(a.configFile, a.getenv, a.uid)
+	if a.environ != nil {
+		places.Environ = a.environ()
+	}
+	cfg, read, err := config.Load(places)
 	a.read = read
 	if err != nil {
 		return nil, usage(err)
@@ -248,6 +256,9 @@ func (a *app) store() (*store.Store, error) {
 	}
 	if cfg.Root == "" {
 		return nil, usage(errors.New("no place for generations is known: neither XDG_DATA_HOME nor HOME is set; use --root DIR"))
+	}
+	if err := a.trustRoot(cfg.Root); err != nil {
+		return nil, err
 	}
 	st, err := store.Open(cfg.Root)
 	if err != nil {

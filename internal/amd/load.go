@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/trusted"
 )
 
 //go:embed amd.yaml
@@ -83,16 +84,10 @@ func read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read AMD's data %s: it is not a regular file; move it away", name)
 	}
-	f, err := os.Open(name)
+	// What is avoided and where AMD is asked decides what root installs.
+	src, err := trusted.Own().ReadFile(name, maxSize)
 	if err != nil {
-		return nil, fmt.Errorf("read AMD's data: %w", err)
-	}
-	src, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("read AMD's data %s: %w", name, err)
-	}
-	if len(src) > maxSize {
-		return nil, fmt.Errorf("read AMD's data %s: it is larger than %d bytes, and so no data file of ours; move it away", name, maxSize)
+		return nil, fmt.Errorf("read AMD's data %s: %w; move it away, or put it right", name, err)
 	}
 	if src == nil {
 		src = []byte{}

@@ -39,6 +39,8 @@ type Config struct {
 	Serve        Serve              `yaml:"serve" json:"serve" jsonschema:"the daemon's status page"`
 	Metrics      Metrics            `yaml:"metrics" json:"metrics" jsonschema:"numbers for Prometheus, where no daemon answers"`
 	Notify       []Notify           `yaml:"notify" json:"notify" jsonschema:"who is told of events"`
+
+	layers []layer // that it was read from, in order
 }
 
 // Channel is the ordered list of the index pages of one channel.

@@ -106,21 +106,39 @@ installs:
 
 func TestDecodeSaysWhere(t *testing.T) {
 	for src, want := range map[string]string{
-		"rooot: /x\n":                                                    "[1:1]",
-		"policy:\n  setle: 2h\n":                                         "[2:3]",
-		"policy: {settle: soon}\n":                                       "[1:18] policy.settle: \"soon\"",
-		"policy: {stale_after: never}\n":                                 "[1:23] policy.stale_after: \"never\" is not a duration such as 90s, 2h or 96h, nor auto",
-		"policy: {stale_after: 96}\n":                                    "[1:23] policy.stale_after",
-		"policy: {stale_after: [96h]}\n":                                 "[1:23] policy.stale_after",
-		"policy: {stale_after: 1.5}\n":                                   "[1:23] policy.stale_after",
-		"unpack: {max_bytes: 3 parsecs}\n":                               "[1:21] unpack.max_bytes: \"3 parsecs\"",
-		"download: {rate_limit: -1}\n":                                   "[1:24] download.rate_limit",
-		"installs: [{target: a, keep: {bytes: x}}]\n":                    "installs[0].keep.bytes",
-		"installs:\n  - target: a\n    x: 1\n":                           "[3:5]",
-		"a: 1\n---\nb: 2\n":                                              "more than one",
-		"root: [\n":                                                      "[1:",
-		"root: a\nroot: b\n":                                             "[2:1]",
-		"installs:\n  - target: gfx1151\n    keep: {last: 3, lost: 2}\n": "[3:21]",
+		"rooot: /x\n":                                 "file.yaml:1:1: rooot: there is no such key (did you mean root?)",
+		"policy:\n  setle: 2h\n":                      "file.yaml:2:3: policy.setle: there is no such key (did you mean settle?)",
+		"keep_tarball: 3\n":                           "(did you mean keep_tarballs?)",
+		"series: 10.2\n":                              "file.yaml:1:1: series: there is no such key (did you mean policy.series?)",
+		"keep:\n  policy: {}\n":                       "(policy stands at the top level)",
+		"zzzzzzz: 1\n":                                "file.yaml:1:1: zzzzzzz: there is no such key",
+		"policy: {settle: soon}\n":                    "file.yaml:1:18: policy.settle: \"soon\" is not a duration",
+		"policy: {stale_after: never}\n":              "file.yaml:1:23: policy.stale_after: \"never\" is not a duration such as 90s, 2h or 96h, nor auto",
+		"policy: {stale_after: 96}\n":                 "1:23: policy.stale_after",
+		"policy: {stale_after: [96h]}\n":              "1:23: policy.stale_after: a sequence is no plain value",
+		"policy: {stale_after: 1.5}\n":                "1:23: policy.stale_after",
+		"unpack: {max_bytes: 3 parsecs}\n":            "1:21: unpack.max_bytes: \"3 parsecs\"",
+		"download: {rate_limit: -1}\n":                "1:24: download.rate_limit",
+		"download: {connections: many}\n":             "1:25: download.connections: is no whole number",
+		"root_alone: maybe\n":                         "1:13: root_alone: is neither true nor false",
+		"root: {a: b}\n":                              "root: a mapping is no plain value",
+		"root: [a]\n":                                 "root: a sequence is no plain value",
+		"installs: {target: a}\n":                     "installs: is no list",
+		"keep: 3\n":                                   "1:7: keep: is no section: write lines of key: value under keep",
+		"- a\n":                                       "1:1: is no section: write lines of key: value under the config",
+		"installs: [{target: a, keep: {bytes: x}}]\n": "1:38: installs[0].keep.bytes",
+		"installs:\n  - target: a\n    x: 1\n":        "3:5: installs[0].x: there is no such key",
+		"a: 1\n---\nb: 2\n":                           "more than one",
+		"root: [\n":                                   "file.yaml:1:",
+		"root: a\nroot: b\n":                          "file.yaml:2:1",
+		"root: a\n\"root\": b\n":                      "file.yaml:2:1",
+		"installs:\n  - target: gfx1151\n    keep: {last: 3, lost: 2}\n": "3:21: installs[0].keep.lost: there is no such key (did you mean last?)",
+		"root: a\x00b\n":        "file.yaml: byte 7 is zero",
+		"root: \xff\n":          "file.yaml: this is no UTF-8",
+		"root: !!binary aGk=\n": "tags such as",
+		"keep: &k {last: 4}\ninstalls: [{<<: *k}]\n": "2:13: << is not supported",
+		"keep: *k\n":          "1:7: *k stands for nothing",
+		"installs: &a [*a]\n": "*a stands for nothing",
 	} {
 		err := Decode(Default(), "file.yaml", []byte(src))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "file.yaml") {
@@ -223,7 +241,7 @@ func TestLoad(t *testing.T) {
 	write("config.d/10-a.yaml", "schedule: '0 2 * * *'\n")
 	write("config.d/ignored.txt", "x: y\n")
 	write("config.d/.hidden.yaml", "x: y\n")
-	c, files, err := Load(Places{Search: []string{filepath.Join(dir, "none"), main}, DropIns: filepath.Join(dir, "config.d")})
+	c, files, err := Load(Places{Search: []string{filepath.Join(dir, "x/none"), main}})
 	if err != nil || c.Keep.Last != 4 || c.Schedule != "0 3 * * *" || len(files) != 4 {
 		t.Fatalf("%+v, %v, %v", c, files, err)
 	}
@@ -231,7 +249,7 @@ func TestLoad(t *testing.T) {
 	if in := c.Installs[0]; in.Keep.Last != 7 || in.Audit.Refuse != "never" || in.Audit.Scope != "host" || in.Repack.RunPath != "runpath" {
 		t.Errorf("%+v", in)
 	}
-	c, files, err = Load(Places{Search: []string{filepath.Join(dir, "none")}})
+	c, files, err = Load(Places{Search: []string{filepath.Join(dir, "x/none")}})
 	if err != nil || len(files) != 0 || !reflect.DeepEqual(c, Default()) {
 		t.Fatalf("%v, %v", files, err)
 	}

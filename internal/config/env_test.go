@@ -39,7 +39,7 @@ func TestEnvThatIsRefused(t *testing.T) {
 		`{BASH_ENV: /x}`:      "env: BASH_ENV is read by the shell",
 		`{ROCM_NIGHTLY_X: 1}`: "this program's own",
 		`{A: "b\nc"}`:         `env.A: "b\nc" holds a control character`,
-		`{A: [1]}`:            "[1:10]",
+		`{A: [1]}`:            "1:10: env.A: a sequence",
 	} {
 		c := Default()
 		err := Decode(c, "c.yaml", []byte("env: "+text+"\n"))

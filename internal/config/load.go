@@ -8,22 +8,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/amd"
+	"github.com/rocm-nightly/rocm-nightly/internal/trusted"
 )
 
-// Places says where Load looks. All paths are the caller's to give, so that
-// nothing here depends on the environment.
+// Places says where Load looks. All of it is the caller's to give, so that nothing
+// here depends on the environment.
 type Places struct {
-	Explicit string   // --config or $ROCM_NIGHTLY_CONFIG: must exist
-	Search   []string // the first that exists is taken
-	DropIns  string   // directory of *.yaml read after the file, in order of name; "" for none
+	Explicit string   // --config or $ROCM_NIGHTLY_CONFIG: must exist, and is read alone
+	Search   []string // files; the first that exists is taken, or that has a config.d beside it
+	Environ  []string // NAME=value of the process: see Variables
 
 	DistroData string // a newer amd.yaml than the one built in; "" or absent: none
 	AdminData  string // an amd.yaml that is laid over it; "" or absent: none
@@ -31,7 +30,7 @@ type Places struct {
 }
 
 // DefaultPlaces returns the places of this process: the user's configuration
-// (not for root), then /etc/rocm-nightly/config.yaml with its config.d. The
+// (not for root), then /etc/rocm-nightly/config.yaml; each with its config.d. The
 // working directory is never looked at.
 func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places {
 	if explicit == "" {
@@ -54,13 +53,16 @@ func DefaultPlaces(explicit string, getenv func(string) string, uid int) Places 
 		}
 	}
 	p.Search = append(p.Search, "/etc/rocm-nightly/config.yaml")
-	p.DropIns = "/etc/rocm-nightly/config.d"
 	return p
 }
 
-// Load reads the configuration. files lists what was read, in order; it is
-// empty when there is none and the defaults hold.
+// Load reads the configuration: what is built in, then the files, then the
+// environment, each over the one before. files lists what was read, in order; it is
+// empty when there is none. What is wrong with the config is an *Error, with
+// everything that is; files and directories that somebody else could write are
+// refused with a *trusted.Error (package trusted has the rule).
 func Load(p Places) (c *Config, files []string, err error) {
+	rule := trusted.Own()
 	if p.NamedData {
 		if _, err := os.Stat(p.AdminData); err != nil {
 			return nil, nil, fmt.Errorf("read AMD's data, of $ROCM_NIGHTLY_DATA: %w", err)
@@ -76,26 +78,53 @@ func Load(p Places) (c *Config, files []string, err error) {
 		return nil, nil, err
 	}
 	files = append(known, own...)
-	for _, name := range own {
-		src, err := os.ReadFile(name)
-		if err != nil {
-			return nil, files, fmt.Errorf("read config: %w", err)
-		}
-		if err := Decode(c, name, src); err != nil {
-			return nil, files, err
-		}
+	layers, wrong, err := p.read(rule, own)
+	if err != nil {
+		return nil, files, err
 	}
-	if err := c.Validate(); err != nil {
-		return nil, files, fmt.Errorf("check config%s: %w", naming(files), err)
+	for i, l := range layers {
+		wrong = append(wrong, at(i, l.check()...)...)
+	}
+	if len(wrong) > 0 {
+		return nil, files, inOrder(wrong)
+	}
+	if err := c.apply(layers...); err != nil {
+		return nil, files, err
+	}
+	c.layers = layers
+	if err := c.located(c.Validate()); err != nil {
+		return nil, files, err
+	}
+	if err := c.guarded(rule); err != nil {
+		return nil, files, err
 	}
 	return c, files, nil
 }
 
-func naming(files []string) string {
-	if len(files) == 0 {
-		return ""
+// at says of which layer complaints are.
+func at(layer int, wrong ...*Complaint) []*Complaint {
+	for _, c := range wrong {
+		c.layer = layer
 	}
-	return " " + files[len(files)-1]
+	return wrong
+}
+
+// read makes layers of the files, and of the environment.
+func (p Places) read(rule trusted.Rule, files []string) (layers []layer, wrong []*Complaint, err error) {
+	for _, name := range files {
+		src, err := rule.ReadFile(name, maxFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read config: %w", err)
+		}
+		l, c := layer{file: name}.parse(src)
+		if c != nil {
+			wrong = append(wrong, at(len(layers), c)...)
+		}
+		layers = append(layers, l)
+	}
+	env, bad := overrides(p.Environ)
+	wrong = append(wrong, at(len(layers)+len(env), bad...)...)
+	return append(layers, env...), wrong, nil
 }
 
 // find lists the files to read.
@@ -107,60 +136,84 @@ func (p Places) find() ([]string, error) {
 		return []string{p.Explicit}, nil
 	}
 	for _, name := range p.Search {
+		var files []string
 		_, err := os.Stat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read config: %w", err)
 		}
-		files := []string{name}
-		if filepath.Dir(name) == filepath.Dir(p.DropIns) {
-			files = append(files, p.dropIns()...)
+		if err == nil {
+			files = append(files, name)
 		}
-		return files, nil
+		more, err := dropIns(filepath.Join(filepath.Dir(name), "config.d"))
+		if err != nil {
+			return nil, err
+		}
+		if files = append(files, more...); len(files) > 0 {
+			return files, nil
+		}
 	}
-	return p.dropIns(), nil
+	return nil, nil
 }
 
-func (p Places) dropIns() []string {
-	if p.DropIns == "" {
-		return nil
+// dropIns lists the *.yaml of a directory, in order of name.
+func dropIns(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	names, err := filepath.Glob(filepath.Join(p.DropIns, "*.yaml"))
 	if err != nil {
-		return nil // only for a malformed pattern, and this one is not
+		return nil, fmt.Errorf("read config: %w", err)
 	}
-	// Hidden files are editors' locks and copies.
-	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(filepath.Base(n), ".") })
-	slices.Sort(names)
-	return names
+	var names []string
+	for _, e := range entries {
+		// Hidden files are editors' locks and copies.
+		if strings.HasSuffix(e.Name(), ".yaml") && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(names) > maxDropIns {
+		return nil, fmt.Errorf("read config: %s has %d files, more than %d: put some together", dir, len(names), maxDropIns)
+	}
+	return names, nil
 }
 
-// Decode reads one YAML file over c: keys that it does not hold keep their
-// value, lists replace. Unknown keys are errors with line and column.
+// Decode reads one YAML file over c: keys that it does not hold keep their value,
+// lists replace. What is wrong is an *Error with line and column.
 func Decode(c *Config, name string, src []byte) error {
-	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")) // a byte order mark is legal, and no key
-	if len(bytes.TrimSpace(src)) == 0 {
-		return nil
+	l, wrong := layer{file: name}.parse(src)
+	if wrong != nil {
+		return inOrder([]*Complaint{wrong})
 	}
-	file, err := parser.ParseBytes(src, 0)
-	if err != nil {
-		return fmt.Errorf("read config %s: %s", name, yaml.FormatError(err, false, true))
+	if err := inOrder(l.check()); err != nil {
+		return err
 	}
-	if len(file.Docs) > 1 {
-		return fmt.Errorf("read config %s: more than one YAML document", name)
+	return c.apply(l)
+}
+
+// apply lays layers that were checked over c.
+func (c *Config) apply(layers ...layer) error {
+	var installs layer // that says last what is installed
+	for _, l := range layers {
+		if l.body == nil {
+			continue
+		}
+		if err := l.over(c); err != nil {
+			return inOrder([]*Complaint{l.complain(nil, "", err)})
+		}
+		if _, _, whole, _ := l.find([]string{"installs"}); whole {
+			installs = l
+		}
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil // only comments
-	}
-	ast.Walk(amd.NumbersAsWritten{}, file.Docs[0].Body)
-	ast.Walk(envAsWritten{}, file.Docs[0].Body)
+	return c.inherit(installs)
+}
+
+// over decodes l over c.
+func (l layer) over(c *Config) error {
 	channels := c.Channels
 	c.Channels = nil
-	err = yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(file.Docs[0].Body, c)
+	err := yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(l.body, c)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read config %s: %s", name, yaml.FormatError(err, false, true))
+		return err
 	}
 	for k, v := range channels {
 		if _, set := c.Channels[k]; !set {
@@ -170,7 +223,7 @@ func Decode(c *Config, name string, src []byte) error {
 			c.Channels[k] = v
 		}
 	}
-	return c.inherit(name, file.Docs[0].Body)
+	return nil
 }
 
 // envAsWritten turns the numbers under a key env into the text that they were
@@ -192,8 +245,9 @@ func (e envAsWritten) Visit(node ast.Node) ast.Visitor {
 }
 
 // inherit fills what an install's own sections leave out with what the top
-// level says: {keep: {last: 5}} changes one number, not three.
-func (c *Config) inherit(name string, doc ast.Node) error {
+// level says: {keep: {last: 5}} changes one number, not three. It comes after all
+// layers, so that it is the top level's last word; l is the one with the installs.
+func (c *Config) inherit(l layer) error {
 	for i := range c.Installs {
 		in := &c.Installs[i]
 		if in.Channel == "" {
@@ -201,33 +255,36 @@ func (c *Config) inherit(name string, doc ast.Node) error {
 		}
 		var err error
 		if in.Keep != nil {
-			in.Keep, err = over(in.Keep, c.Keep, doc, i, "keep")
+			in.Keep, err = own(in.Keep, c.Keep, l, i, "keep")
 		}
 		if in.Repack != nil && err == nil {
-			in.Repack, err = over(in.Repack, c.Repack, doc, i, "repack")
+			in.Repack, err = own(in.Repack, c.Repack, l, i, "repack")
 		}
 		if in.Audit != nil && err == nil {
-			in.Audit, err = over(in.Audit, c.Audit, doc, i, "audit")
+			in.Audit, err = own(in.Audit, c.Audit, l, i, "audit")
 		}
 		if err != nil {
-			return fmt.Errorf("read config %s: %s", name, yaml.FormatError(err, false, true))
+			return inOrder([]*Complaint{l.complain(nil, fmt.Sprintf("installs[%d]", i), err)})
 		}
 	}
 	return nil
 }
 
-// over decodes $.installs[i].key over a copy of base. A section that came
-// from an earlier file is not in doc: it stays the one that is there.
-func over[T any](there *T, base T, doc ast.Node, i int, key string) (*T, error) {
-	at, err := yaml.PathString(fmt.Sprintf("$.installs[%d].%s", i, key))
-	if err != nil {
-		return nil, err
-	}
-	node, err := at.FilterNode(doc)
-	if err != nil || node == nil {
+// own decodes installs[i].key over a copy of base. What did not come from a layer
+// stays as it is.
+func own[T any](there *T, base T, l layer, i int, key string) (*T, error) {
+	steps := []string{"installs", fmt.Sprintf("[%d]", i), key}
+	if l.body == nil {
 		return there, nil
 	}
-	if err := yaml.NodeToValue(node, &base, yaml.Strict()); err != nil {
+	at, _, whole, _ := l.find(steps)
+	if !whole {
+		return there, nil
+	}
+	if pair, is := at.(*ast.MappingValueNode); is && keyOf(pair) == key {
+		at = pair.Value
+	}
+	if err := yaml.NodeToValue(at, &base, yaml.Strict()); err != nil {
 		return nil, err
 	}
 	return &base, nil

@@ -12,7 +12,7 @@ func TestOmitIsCheckedWhereItStands(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s was taken", src)
 		}
-		line := map[bool]string{true: "[2:16]", false: "[4:14]"}[strings.HasPrefix(src, "repack")]
+		line := map[bool]string{true: "x.yaml:2:16: repack.omit[1]", false: "x.yaml:4:14: installs[0]"}[strings.HasPrefix(src, "repack")]
 		for _, want := range []string{line, "omit", "databases, docs, kernels, llvm, static, tests"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in %v", want, err)

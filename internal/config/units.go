@@ -8,13 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
 
-// fromNode reads v from the text of a scalar. Its error has the key, and the
-// line and column, which one of UnmarshalText alone would lack. An empty value
-// leaves v as it is.
+// valueError is what a scalar that is read from text does not like about it.
+type valueError struct{ err error }
+
+func (e *valueError) Error() string { return e.err.Error() }
+
+func (e *valueError) Unwrap() error { return e.err }
+
+// fromNode reads v from the text of a scalar. An empty value leaves v as it is.
 func fromNode(v encoding.TextUnmarshaler, node ast.Node) error {
 	var err error
 	switch n := node.(type) {
@@ -25,11 +29,10 @@ func fromNode(v encoding.TextUnmarshaler, node ast.Node) error {
 	case ast.ScalarNode:
 		err = v.UnmarshalText([]byte(n.GetToken().Value))
 	default:
-		err = fmt.Errorf("%s is not a plain value", strings.ToLower(node.Type().String()))
+		err = fmt.Errorf("a %s is no plain value", strings.ToLower(node.Type().String()))
 	}
 	if err != nil {
-		key := strings.TrimPrefix(node.GetPath(), "$.")
-		return &yaml.SyntaxError{Message: key + ": " + err.Error(), Token: node.GetToken()}
+		return &valueError{err}
 	}
 	return nil
 }

@@ -47,11 +47,21 @@ func (c *Config) Validate() error {
 	return errors.Join(v.errs...)
 }
 
+// keyError is a complaint of Validate, which knows no files.
+type keyError struct {
+	key string
+	err error
+}
+
+func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+
+func (e *keyError) Unwrap() error { return e.err }
+
 type validator struct{ errs []error }
 
 func (v *validator) check(ok bool, key, format string, args ...any) {
 	if !ok {
-		v.errs = append(v.errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+		v.errs = append(v.errs, &keyError{key, fmt.Errorf(format, args...)})
 	}
 }
 
