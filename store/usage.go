@@ -167,7 +167,7 @@ func (w *walker) add(st *unix.Stat_t, dir, base string) {
 		return
 	default:
 		w.tree.names[id] = 1
-		w.tree.shared = append(w.tree.shared, piece{id: id, size: size, links: st.Nlink})
+		w.tree.shared = append(w.tree.shared, piece{id: id, size: size, links: uint64(st.Nlink)}) // 32 bits wide on arm64
 	}
 	if w.extents && kind == unix.S_IFREG && size > 0 {
 		w.tree.files = append(w.tree.files, filepath.Join(dir, base))

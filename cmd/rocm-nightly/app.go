@@ -131,6 +131,7 @@ index is stale, 4 the audit or a check refused, 5 new bytes under a known name.`
 		return a.checkGlobals()
 	}
 	a.addVerbs(root)
+	a.completions(root)
 	wrapArgs(root)
 	return root
 }
@@ -146,7 +147,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
 		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},
 		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.feedCmd(), a.initCmd(), a.tarballCmd(), a.patchelfCmd()}},
-		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.versionCmd()}},
+		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.manCmd(), a.versionCmd()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, v := range g.verbs {

@@ -77,6 +77,7 @@ func printed() map[string]form {
 		"uninstall":     {title: "rocm-nightly uninstall --json", heading: "uninstall --json", of: reflect.TypeFor[uninstallReport]()},
 		"tarball":       {title: "rocm-nightly tarball --json", heading: "tarball --json", of: reflect.TypeFor[keptTarball]()},
 		"tarball-list":  {title: "rocm-nightly tarball --list and --verify --json", heading: "tarball --list --json", of: reflect.TypeFor[tarballs]()},
+		"version":       {title: "rocm-nightly version --json", heading: "version --json", of: reflect.TypeFor[build]()},
 		"failure":       {title: "what a verb with --json prints when it fails", heading: "When a verb fails", of: reflect.TypeFor[failure]()},
 		"audit":         {title: "rocm-nightly audit --json", text: audit.JSONSchema},
 	}
