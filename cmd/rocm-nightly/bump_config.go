@@ -123,7 +123,7 @@ func bumpProblems(b config.Bump) (all []problem) {
 		add(fmt.Sprintf("labels[%d]", i), bump.CheckTemplate(text, exampleSummary))
 	}
 	for i, w := range b.Windows {
-		_, err := serve.ParseSchedule(w.Cron, time.Now())
+		_, err := serve.ParseTimes(w.Cron, time.Now())
 		add(fmt.Sprintf("windows[%d].cron", i), err)
 	}
 	for i, f := range b.Files {

@@ -81,6 +81,8 @@ type Job struct {
 	Runs        uint64    `json:"runs"`                  // since the program began
 	Failed      uint64    `json:"failed"`                // of them
 	Retries     uint64    `json:"retries"`               // of them: runs that were a retry
+	Missed      time.Time `json:"missed,omitzero"`       // the last time of the schedule that passed without a run; absent: a run began since
+	Waits       string    `json:"waits,omitempty"`       // why what is due does not begin: no mains power
 }
 
 // Slot is one channel and target on this machine.
