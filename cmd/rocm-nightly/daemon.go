@@ -4,111 +4,212 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
+	_ "time/tzdata" // zones of schedules, also where the system has none
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/internal/priority"
 	"github.com/rocm-nightly/rocm-nightly/serve"
-	"github.com/rocm-nightly/rocm-nightly/update"
+	"github.com/rocm-nightly/rocm-nightly/serve/state"
 )
 
 func (a *app) daemonCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "daemon",
 		Short: "Update on the config's schedule until told to stop",
-		Long: `Update on the config's schedule until SIGTERM or SIGINT, one run at a time. A run
-under way is told to stop and waited for; a download goes on where it was at
-the next run. On laptops the systemd timer is the better choice.`,
+		Long: `Update on the config's schedule until SIGTERM or SIGINT, one run at a time, look
+at the indexes in between, and serve the status page. A run under way is told to
+stop and waited for; a download goes on where it was at the next run. SIGHUP reads
+the config again; one that is wrong changes nothing. See docs/daemon.md; on laptops
+the systemd timer will do too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context()) },
 	}
 }
 
+// memoryName is the file in ROOT in which the daemon remembers its runs.
+const memoryName = "daemon.json"
+
+// service is the daemon as it runs: what was read of the config, and who is told.
+type service struct {
+	a     *app // as it was started
+	log   *slog.Logger
+	hub   *state.Hub
+	held  atomic.Pointer[holding]
+	sched *serve.Daemon
+}
+
+// holding is a config that holds, with the app that has read it.
+type holding struct {
+	a   *app
+	cfg *config.Config
+}
+
 func (a *app) daemon(ctx context.Context) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
-	jobs := a.jobs(cfg)
-	if err := checkSchedules(cfg); err != nil {
-		return usage(err)
-	}
-	if _, err := a.store(); err != nil {
+	st, err := a.store()
+	if err != nil {
 		return err
 	}
-	return serve.Run(ctx, jobs, serve.Options{
-		Log: a.log(a.stderr),
+	s := &service{a: a, log: a.log(a.stderr), hub: new(state.Hub)}
+	jobs, err := s.load(a, cfg)
+	if err != nil {
+		return usage(err)
+	}
+	token, err := serveToken(cfg, a.getenv)
+	if err != nil {
+		return usage(err)
+	}
+	s.hub.Update(func(now *state.State) { now.Root = st.Root() })
+	if s.sched, err = serve.New(jobs, s.options(st.Root(), token != "", reloads(ctx, hup))); err != nil {
+		return usage(err)
+	}
+	page := s.page(cfg, token)
+	if err := page.Check(); cfg.Serve.Listen != listenOff && err != nil {
+		return usage(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served, err := s.open(ctx, page)
+	if err != nil {
+		return err
+	}
+	err = s.sched.Run(ctx)
+	cancel()
+	<-served
+	return err
+}
+
+// reloads passes SIGHUP on.
+func reloads(ctx context.Context, hup <-chan os.Signal) <-chan struct{} {
+	out := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-hup:
+				select {
+				case out <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// options is what the schedule needs of this machine.
+func (s *service) options(root string, actions bool, reload <-chan struct{}) serve.Options {
+	watchdog, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		s.log.Warn("what systemd says of its watchdog makes no sense: it is not told that all is well", "error", err)
+	}
+	b := version()
+	return serve.Options{
+		Log: s.log, Host: machineID(), Memory: root + "/" + memoryName, Watchdog: watchdog,
 		Notify: func(state string) {
 			// Outside systemd there is nobody to tell.
 			_, _ = daemon.SdNotify(false, state)
 		},
-	})
+		Reloads: reload, Reload: s.reload, Hub: s.hub,
+		Program: state.Program{Version: b.Version, Commit: b.Commit, Go: b.Go, Started: time.Now().UTC(), Loaded: time.Now().UTC(), Actions: actions},
+		Snapshot: func(ctx context.Context, measure bool) (*state.State, error) {
+			h := s.held.Load()
+			return h.a.snapshot(ctx, h.cfg, measure)
+		},
+		Mark: func() string { return diskMark(root) },
+	}
+}
+
+// machineID tells this host from others: machine-id(5), else its name. It is hashed,
+// and never shown.
+func machineID() string {
+	f, err := os.Open("/etc/machine-id")
+	if err == nil {
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, 64))
+		if id := strings.TrimSpace(string(b)); err == nil && id != "" && id != "uninitialized" {
+			return id
+		}
+	}
+	name, _ := os.Hostname() // "" is a host, too
+	return name
+}
+
+// load makes the jobs of a config that was read, and has it hold.
+func (s *service) load(a *app, cfg *config.Config) ([]serve.Job, error) {
+	if err := checkSchedules(cfg); err != nil {
+		return nil, err
+	}
+	if len(cfg.Installs) == 0 {
+		return nil, errors.New("daemon: the config has no installs: there is nothing to run")
+	}
+	jobs := s.jobs(a, cfg)
+	s.held.Store(&holding{a, cfg})
+	if err := priority.Set(cfg.Daemon.Priority); err != nil {
+		s.log.Warn("it does not give way to others as daemon.priority asks", "error", err)
+	}
+	return jobs, nil
+}
+
+// reload reads the config again. What the page listens on, and where generations
+// are, holds until the next start.
+func (s *service) reload() ([]serve.Job, error) {
+	fresh := *s.a
+	fresh.cfg, fresh.read = nil, nil
+	cfg, err := fresh.config()
+	if err != nil {
+		return nil, err
+	}
+	was := s.held.Load().cfg
+	if cfg.Root != was.Root {
+		return nil, fmt.Errorf("root is %s now, and was %s: to move, start the daemon anew", cfg.Root, was.Root)
+	}
+	if err := checkBumps(cfg); err != nil {
+		return nil, err
+	}
+	jobs, err := s.load(&fresh, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if fmt.Sprint(cfg.Serve) != fmt.Sprint(was.Serve) {
+		s.log.Warn("serve has changed: the page takes that at the next start of the daemon")
+	}
+	return jobs, nil
 }
 
 // checkSchedules reads every schedule, also of installs that share none.
 func checkSchedules(cfg *config.Config) error {
-	specs := []string{cfg.Schedule}
-	for _, in := range cfg.Installs {
-		specs = append(specs, cfg.ScheduleOf(in))
+	specs := map[string]string{"schedule": cfg.Schedule}
+	for i, in := range cfg.Installs {
+		specs[fmt.Sprintf("installs[%d].schedule", i)] = cfg.ScheduleOf(in)
 	}
-	for _, spec := range specs {
+	if cfg.Daemon.Check != "" {
+		specs["daemon.check"] = cfg.Daemon.Check
+	}
+	var errs []error
+	for key, spec := range specs {
 		if _, err := serve.ParseSchedule(spec, time.Now()); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("%s: %w", key, err))
 		}
 	}
-	return nil
-}
-
-// jobs makes one job of all installs that share a schedule.
-func (a *app) jobs(cfg *config.Config) []serve.Job {
-	var jobs []serve.Job
-	bySpec := map[string]*config.Config{}
-	for _, in := range cfg.Installs {
-		spec := cfg.ScheduleOf(in)
-		if part := bySpec[spec]; part != nil {
-			part.Installs = append(part.Installs, in)
-			continue
-		}
-		part := *cfg
-		part.Installs = []config.Install{in}
-		bySpec[spec] = &part
-		jobs = append(jobs, serve.Job{Name: "update", Spec: spec, Run: func(ctx context.Context) error { return a.nightly(ctx, &part) }})
-	}
-	return jobs
-}
-
-// nightly is one scheduled run: what it did goes to the log.
-func (a *app) nightly(ctx context.Context, cfg *config.Config) error {
-	log := a.log(a.stderr)
-	rep, err := a.updateOnce(ctx, cfg, updateOptions{}, &progress{}, log)
-	if err != nil {
-		return err
-	}
-	for _, out := range rep.Installs {
-		if errors.Is(out.Err, context.Canceled) {
-			log.Info("interrupted; the next run continues", "install", out.Install)
-			continue
-		}
-		if out.Err != nil {
-			log.Error("update failed", "install", out.Install, "error", out.Err, "exit", out.Exit)
-			continue
-		}
-		log.Info(out.Message, "install", out.Install, "exit", out.Exit)
-	}
-	for _, b := range rep.Bumps {
-		if b.Err != nil {
-			log.Error("bump failed", "repository", b.Name, "error", b.Err)
-			continue
-		}
-		log.Info("bump: "+b.Message, "repository", b.Name, "pushed", b.Pushed)
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if rep.Exit != update.ExitOK && rep.Exit != update.ExitStale {
-		return fmt.Errorf("the run ended with exit code %d", rep.Exit)
-	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/demo"
+	"github.com/rocm-nightly/rocm-nightly/serve"
+	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
 // The daemon's jobs are the installs by schedule, and one run of a job is one
@@ -48,9 +52,20 @@ installs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := a.jobs(cfg)
-	if len(jobs) != 2 || jobs[0].Spec != cfg.Schedule || jobs[1].Spec != "0 7 * * 1" {
+	s := &service{a: a, log: a.log(&log)}
+	jobs := s.jobs(a, cfg)
+	if len(jobs) != 3 || jobs[0].Spec != cfg.Schedule || jobs[1].Spec != "0 7 * * 1" || jobs[2].Kind != serve.Check {
 		t.Fatalf("%+v", jobs)
+	}
+	if jobs[0].Name != "update" || jobs[1].Name != "update-nightly-gfx1100" || strings.Join(jobs[0].Slots, " ") != "nightly-gfx1151 nightly-gfx1103" {
+		t.Errorf("%+v", jobs)
+	}
+	if names := jobsOf(jobs[:2], "nightly-gfx1103"); len(names) != 1 || names[0] != "update" {
+		t.Errorf("%v", names)
+	}
+	var moved atomic.Bool
+	run := func(ctx context.Context, i int) serve.Result {
+		return jobs[i].Run(ctx, serve.Turn{Why: serve.Scheduled, Progress: func(p serve.Progress) { moved.Store(moved.Load() || p.Slot != "" && p.Stage == "unpack") }})
 	}
 	installed := func(want ...string) {
 		t.Helper()
@@ -59,22 +74,39 @@ installs:
 			t.Fatalf("installed %v, want %v; log: %s", slots, want, log.String())
 		}
 	}
-	if err := jobs[1].Run(context.Background()); err != nil {
-		t.Fatal(err)
+	if res := run(t.Context(), 1); res.Err != nil || !res.Changed || res.After == nil {
+		t.Fatalf("%+v", res)
 	}
 	installed("gfx1100")
-	if err := jobs[0].Run(context.Background()); err != nil {
-		t.Fatal(err)
+	if res := run(t.Context(), 0); res.Err != nil || !moved.Load() {
+		t.Fatalf("%+v", res)
 	}
 	installed("gfx1100", "gfx1103", "gfx1151")
-	stop()
-	if err := jobs[0].Run(context.Background()); err == nil {
-		t.Error("an index that is gone is no failure")
+	if res := run(t.Context(), 0); res.Err != nil || res.Changed {
+		t.Errorf("%+v", res)
 	}
-	cancelled, cancel := context.WithCancel(context.Background())
+	st, err := a.store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := st.LockRun(t.Context(), "prune")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := run(t.Context(), 0); !res.Busy {
+		t.Errorf("another process is at work: %+v", res)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+	stop()
+	if res := run(t.Context(), 0); res.Exit != update.ExitFailed || res.Err == nil {
+		t.Errorf("an index that is gone is no failure: %+v", res)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := jobs[0].Run(cancelled); err != nil {
-		t.Errorf("a requested stop is a failure: %v", err)
+	if res := run(cancelled, 0); !errors.Is(res.Err, context.Canceled) {
+		t.Errorf("%+v", res)
 	}
 }
 

@@ -25,6 +25,7 @@ type progress struct {
 	out  io.Writer
 	bars *mpb.Progress
 	now  func() time.Time
+	also func(update.Event) // is told too; nil: nobody
 
 	mu     sync.Mutex
 	bar    map[string]*mpb.Bar // by stage
@@ -104,6 +105,9 @@ func (p *progress) Write(b []byte) (int, error) {
 
 // event shows one event.
 func (p *progress) event(e update.Event) {
+	if p.also != nil {
+		p.also(e)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.kind {

@@ -12,5 +12,4 @@ type Serve struct {
 	TokenCredential string   `yaml:"token_credential,omitempty" json:"token_credential,omitempty" jsonschema:"the systemd credential with that token"`
 }
 
-func (c *Config) daemon(v *validator) {}
-func (c *Config) serve(v *validator)  {}
+func (c *Config) serve(v *validator) {}
