@@ -1,5 +1,7 @@
 package config
 
+import "github.com/rocm-nightly/rocm-nightly/internal/listen"
+
 // Serve is the daemon's status page. See docs/serve.md.
 type Serve struct {
 	Listen          string   `yaml:"listen" json:"listen" jsonschema:"host:port, unix:/path or systemd (its socket); off: no page"`
@@ -12,4 +14,13 @@ type Serve struct {
 	TokenCredential string   `yaml:"token_credential,omitempty" json:"token_credential,omitempty" jsonschema:"the systemd credential with that token"`
 }
 
-func (c *Config) serve(v *validator) {}
+// serve checks where the page is, in the words of the page itself, and that its
+// token has at most one place.
+func (c *Config) serve(v *validator) {
+	s := c.Serve
+	w := listen.Where{Listen: s.Listen, Public: s.Public, TLSCert: s.TLSCert, TLSKey: s.TLSKey, Hosts: s.Hosts}
+	for _, f := range w.Check() {
+		v.check(false, "serve."+f.Key, "%s", f.Text)
+	}
+	v.one("serve.token", s.TokenEnv, s.TokenFile, s.TokenCredential)
+}

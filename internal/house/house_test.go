@@ -96,6 +96,7 @@ var arrows = map[string][]string{
 	"internal/secret":        {},
 	"internal/priority":      {},
 	"internal/trusted":       {},
+	"internal/listen":        {},
 	"internal/browsertest":   {}, // for tests
 	"internal/githubtest":    {}, // for tests
 	"docs":                   {},
@@ -107,7 +108,7 @@ var arrows = map[string][]string{
 	"internal/e2e":           {},
 }
 
-var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "internal/secret", "internal/priority", "internal/trusted", "docs", "internal/fault"}
+var leaves = []string{"internal/release", "internal/amd", "internal/gfx", "internal/lockfile", "internal/manifest", "internal/diskspace", "internal/omit", "internal/directio", "internal/cage", "internal/plain", "internal/hostpkg", "internal/ldcache", "internal/environ", "internal/schema", "internal/provenance", "internal/secret", "internal/priority", "internal/trusted", "internal/listen", "docs", "internal/fault"}
 
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {

@@ -2,10 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/listen"
 	"github.com/rocm-nightly/rocm-nightly/serve/state"
 )
 
@@ -43,11 +46,60 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Check tells whether Listen, Public and TLS make sense together, without listening.
-func (o Options) Check() error { return nil }
+// minToken is how long a token is at least: 16 bytes that are random cannot be
+// guessed through the limits on attempts.
+const minToken = 16
 
-// Serve answers until ctx ends. It returns an error when it cannot listen.
+// Check tells whether Listen, Public, TLS and Token make sense together, without
+// listening. The config says the same words of the same keys.
+func (o Options) Check() error {
+	var errs []error
+	for _, f := range o.where().Check() {
+		errs = append(errs, fmt.Errorf("serve.%s: %s", f.Key, f.Text))
+	}
+	if o.Token != "" && len(o.Token) < minToken {
+		errs = append(errs, fmt.Errorf("serve.token: has %d characters, and %d are the least: make one with: openssl rand -hex 32", len(o.Token), minToken))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) where() listen.Where {
+	return listen.Where{Listen: o.Listen, Public: o.Public, TLSCert: o.TLSCert, TLSKey: o.TLSKey, Hosts: o.Hosts}
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Live == nil {
+		o.Live = func() error { return nil }
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
+	}
+	return o
+}
+
+// Serve answers until ctx ends, and for a few seconds more those whose request has
+// begun. It returns an error when it cannot listen, or what Check says.
 func Serve(ctx context.Context, o Options) error {
-	<-ctx.Done()
-	return nil
+	o = o.withDefaults()
+	if o.Source == nil {
+		return errors.New("serve the status page: there is no source of what to show")
+	}
+	if err := o.Check(); err != nil {
+		return fmt.Errorf("serve the status page: %w", err)
+	}
+	if o.Listen == listen.Off {
+		<-ctx.Done()
+		return nil
+	}
+	sockets, err := open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("serve the status page: %w", err)
+	}
+	return serveOn(ctx, o, sockets)
 }
