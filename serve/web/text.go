@@ -19,6 +19,9 @@ const (
 // text is s as one short line that holds nothing but text.
 func text(s string) string { return plain.Cut(strings.TrimSpace(s), maxText) }
 
+// word is s where one word is meant, which is not broken.
+func word(s string) string { return plain.Cut(strings.TrimSpace(s), 24) }
+
 // lines is s, an error, as its first lines.
 func lines(s string) []string {
 	var all []string

@@ -157,24 +157,28 @@ type meter struct {
 	X, Width    int // of 1000
 }
 
+// maxDisk is an exbibyte: what is said to be larger is a mistake.
+const maxDisk = 1 << 60
+
 // Disk is how the file system is filled, in the order of the bar.
 func (v view) Disk() []meter {
 	d := v.S.Disk
-	if d.Total <= 0 {
+	if d.Total <= 0 || d.Total > maxDisk {
 		return nil
 	}
-	known := max(0, d.Used) + max(0, d.Tarballs) + max(0, d.Spool)
+	part := func(n int64) int64 { return min(d.Total, max(0, n)) }
+	known := part(d.Used) + part(d.Tarballs) + part(d.Spool)
 	parts := []meter{
-		{Name: "generations", Class: "d-used", Bytes: max(0, d.Used)},
-		{Name: "kept tarballs", Class: "d-tarballs", Bytes: max(0, d.Tarballs)},
-		{Name: "downloads under way", Class: "d-spool", Bytes: max(0, d.Spool)},
-		{Name: "everything else", Class: "d-other", Bytes: max(0, d.Total-max(0, d.Free)-known)},
-		{Name: "free", Class: "d-free", Bytes: max(0, d.Free)},
+		{Name: "generations", Class: "d-used", Bytes: part(d.Used)},
+		{Name: "kept tarballs", Class: "d-tarballs", Bytes: part(d.Tarballs)},
+		{Name: "downloads under way", Class: "d-spool", Bytes: part(d.Spool)},
+		{Name: "everything else", Class: "d-other", Bytes: part(d.Total - part(d.Free) - known)},
+		{Name: "free", Class: "d-free", Bytes: part(d.Free)},
 	}
 	x := 0
 	for i := range parts {
-		w := int(float64(parts[i].Bytes) / float64(d.Total) * 1000)
-		parts[i].X, parts[i].Width = x, min(w, 1000-x)
+		w := min(float64(parts[i].Bytes)/float64(d.Total)*1000, float64(1000-x))
+		parts[i].X, parts[i].Width = x, int(w)
 		x += parts[i].Width
 	}
 	return parts

@@ -1,0 +1,6 @@
+//go:build heavy
+
+package web
+
+// heavy looks at every state in every theme and size.
+const heavy = true
