@@ -3,7 +3,6 @@ package web
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/serve/state"
@@ -19,6 +18,8 @@ type slotView struct {
 	Open    bool
 	Index   *state.Index // the one that was read last
 	Runs    []runView
+	Recent  runTable
+	Earlier runTable
 	MoreRun int
 	Strip   []bar
 	StripW  int
@@ -27,6 +28,13 @@ type slotView struct {
 	Gens    []state.Generation
 	Hist    []state.Activation
 	Back    string // the generation that a roll back goes to; "": there is none
+}
+
+// runTable is some of a slot's runs.
+type runTable struct {
+	View      view
+	ID, Title string
+	Runs      []runView
 }
 
 // bar is one run in the strip, the oldest first.
@@ -62,7 +70,10 @@ func (v view) slot(s state.Slot) slotView {
 			sv.Index = ix
 		}
 	}
-	sv.runs(s.Runs, v.Now)
+	sv.runs(s.Runs)
+	n := min(len(sv.Runs), recentRuns)
+	sv.Recent = runTable{v, sv.ID, "Runs of " + text(s.Slot), sv.Runs[:n]}
+	sv.Earlier = runTable{v, sv.ID, "Earlier runs of " + text(s.Slot), sv.Runs[n:]}
 	sv.Back = back(s)
 	return sv
 }
@@ -139,9 +150,10 @@ func back(s state.Slot) string {
 // The strip of runs, in its own units.
 const (
 	stripStep, stripHeight = 10, 40
+	recentRuns             = 6 // in the table; the others are folded away
 )
 
-func (sv *slotView) runs(all []state.Run, now time.Time) {
+func (sv *slotView) runs(all []state.Run) {
 	shown := first(all, maxRuns)
 	sv.MoreRun = len(all) - len(shown)
 	longest, good := 0.0, 0

@@ -41,9 +41,10 @@
 		made.innerHTML = html;
 		const part = made.content.firstElementChild;
 		if (!old || !part) return;
-		const opened = old.querySelector("details");
-		const opens = part.querySelector("details");
-		if (opened && opens) opens.open = opened.open;
+		const opens = part.querySelectorAll("details");
+		old.querySelectorAll("details").forEach((d, i) => {
+			if (opens[i] && opens[i].dataset.key === d.dataset.key) opens[i].open = d.open;
+		});
 		const focus = old.contains(document.activeElement) && document.activeElement;
 		const key = focus && [...old.querySelectorAll(focus.tagName)].indexOf(focus);
 		old.replaceWith(part);
