@@ -64,7 +64,7 @@ type templates struct{ t *template.Template }
 
 func loadTemplates(assets map[string]asset) (*templates, error) {
 	t := template.New("page").Funcs(template.FuncMap{
-		"text": text, "word": word, "lines": lines, "link": link, "size": size, "seconds": seconds, "plural": plural, "tone": tone,
+		"text": text, "word": word, "lines": lines, "link": link, "place": place, "size": size, "seconds": seconds, "plural": plural, "tone": tone,
 		"asset": func(name string) string { return path.Join("/assets", name) + "?v=" + assets[name].mark },
 	})
 	if _, err := t.ParseFS(files, "templates/*.html"); err != nil {

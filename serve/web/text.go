@@ -49,6 +49,16 @@ func link(s string) string {
 	return u.String()
 }
 
+// place is an address as text, without who is let in there.
+func place(s string) string {
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		if scheme, _, ok := strings.Cut(s, "://"); ok {
+			s = scheme + "://" + s[at+1:]
+		}
+	}
+	return text(s)
+}
+
 // size is n bytes for people, in the units of IEC 80000-13; -1 was not measured.
 func size(n int64) string {
 	if n < 0 {
