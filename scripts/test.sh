@@ -9,12 +9,14 @@ cd "$(dirname "$0")/.."
 ./scripts/tools.sh
 
 # Real forges: a Gitea, and what checks our requests against GitHub's own
-# description of its API. Both stay in the cache, by version; while they are made,
-# so is the corpus.
+# description of its API; and what drives a browser over the status page. All stay in
+# the cache, by version; while they are made, so is the corpus.
 ./scripts/gitea.sh >/dev/null &
 gitea=$!
 ./scripts/openapi.sh >/dev/null &
 openapi=$!
+./scripts/browser.sh >/dev/null &
+browser=$!
 
 if corpus=$(./scripts/corpus.sh | tail -n 1) && [ -f "$corpus" ] && ./scripts/corpus.sh --night 10.2.0a20261001 >/dev/null; then
 	export ROCM_NIGHTLY_CORPUS_TARBALL=$corpus
@@ -23,6 +25,7 @@ else
 fi
 wait "$gitea" || echo "test: Gitea could not be built; tests that need it are skipped" >&2
 wait "$openapi" || echo "test: GitHub's description could not be installed; tests that need it are skipped" >&2
+wait "$browser" || echo "test: what drives the browser could not be installed; tests that need it are skipped" >&2
 
 log=$(mktemp)
 trap 'rm -f "$log" "$log.e2e"' EXIT
