@@ -33,6 +33,8 @@ type page struct {
 	releases []release.Release // without Channel
 	unparsed []string
 	refused  int // references to another host or directory
+
+	unchanged bool // the server has said that it is as it was
 }
 
 // put takes one name. t is when the index says that it was uploaded, size

@@ -26,6 +26,8 @@ type SourceStatus struct {
 	Newest   time.Time     // the newest MTime on the page, never in the future; zero if there is none
 	Lag      time.Duration // how far Newest is behind that of the index which has the newest of all
 	Frozen   bool          // publishes no more: known (Source.Frozen), or seen to lag behind others
+
+	Unchanged bool // it answered that nothing has changed since it was read last (304), and sent no page
 }
 
 // seenFrozen reports whether the index lags too far behind the others to
@@ -97,7 +99,7 @@ func statuses(now time.Time, indexes []Source, pages []*page, errs []error) []So
 		st.URL = redact(ix.URL)
 		if errs[i] == nil {
 			p := pages[i]
-			st.Releases, st.Unparsed, st.Refused = len(p.releases), len(p.unparsed), p.refused
+			st.Releases, st.Unparsed, st.Refused, st.Unchanged = len(p.releases), len(p.unparsed), p.refused, p.unchanged
 			for _, r := range p.releases {
 				if t := notAhead(r.MTime, now); t.After(st.Newest) {
 					st.Newest = t

@@ -63,7 +63,9 @@ func (c *Client) askAgain(ctx context.Context, u *url.URL) (*http.Response, *pag
 	// something else: then what is remembered says nothing.
 	if resp.StatusCode == http.StatusNotModified && pageKey(resp.Request.URL) == old.found && old.confirmed(resp) {
 		if p := c.revive(u, old); p != nil {
-			return nil, p, nil
+			same := *p // the one that is remembered is others' too
+			same.unchanged = true
+			return nil, &same, nil
 		}
 	}
 	resp, err = c.send(ctx, small, http.MethodGet, u, header)

@@ -206,17 +206,18 @@ func (p Policy) reject(r release.Release, whole map[string]bool) string {
 }
 
 func (p Policy) tooYoung(r release.Release, whole bool) string {
+	e, young := p.early(r, whole)
 	at := uploadedBy(r)
 	age := max(0, p.Now.Sub(at)) // clocks differ
 	switch {
-	case at.IsZero() && (p.MinAge > 0 || p.Settle > 0 && !whole):
+	case !young:
+		return ""
+	case e.Until.IsZero():
 		return "has no upload time, so its age is not known"
 	case p.MinAge > 0 && age < p.MinAge:
 		return fmt.Sprintf("is too young (%s old, the minimum is %s)", age.Round(time.Second), p.MinAge)
-	case p.Settle > 0 && !whole && age < p.Settle:
-		return fmt.Sprintf("may still be uploading (multiarch of it is not listed, and it is %s old, not %s)", age.Round(time.Second), p.Settle)
 	}
-	return ""
+	return fmt.Sprintf("may still be uploading (multiarch of it is not listed, and it is %s old, not %s)", age.Round(time.Second), p.Settle)
 }
 
 // uploadedBy is when a release was published at the latest: when its index

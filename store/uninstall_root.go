@@ -130,7 +130,7 @@ func (w *uninstaller) dropSpool(dir string) {
 // by every run, an uninstall's own too, and go last: what is interrupted is still
 // a store, of this form, and locked.
 var (
-	rootFiles = []string{linksName, linksName + ".broken", linksLock, rootName + ".broken"}
+	rootFiles = slices.Concat([]string{linksName, linksName + ".broken", linksLock, rootName + ".broken"}, serviceFiles)
 	rootOwn   = []string{rootName, runLock}
 )
 
@@ -184,7 +184,7 @@ func (w *uninstaller) rmroot() {
 // before the name and a number behind it.
 func ourTemp(name string) bool {
 	bare := strings.TrimRight(name, "0123456789")
-	return len(bare) < len(name) && (slices.Contains([]string{"." + linksName, "." + ledgerName, "." + rootName}, bare))
+	return len(bare) < len(name) && slices.ContainsFunc(slices.Concat([]string{linksName, ledgerName, rootName}, serviceFiles), func(name string) bool { return bare == "."+name })
 }
 
 func (w *uninstaller) removeFile(at string, e fs.DirEntry) {

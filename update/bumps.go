@@ -132,7 +132,11 @@ func (r *run) propose(ctx context.Context, b Bump, j *job) []*Bumped {
 		pins[target] = p.bumpPin()
 	}
 	res, err := bump.Run(ctx, b.Repo, pins, r.bumpOptions(b, j))
-	return r.o.bumped(b.Name, res, err)
+	all := r.o.bumped(b.Name, res, err)
+	for _, done := range all {
+		done.version = j.newest()
+	}
+	return all
 }
 
 // bumpOptions say what the pins of a repository rest on.

@@ -33,6 +33,7 @@ type task struct {
 	sums   *store.PartSums // of the download, if it is to be kept
 	anew   bool            // the generation was made by this run
 	stages stages
+	early  early // what is newer, and has to wait
 }
 
 // install brings one install up to date.
@@ -42,6 +43,7 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 	t := &task{r: r, in: in, out: out}
 	err := t.run(ctx)
 	defer t.noteHold()
+	defer t.noteLook(err)
 	if err != nil {
 		out.Err, out.Error = err, err.Error()
 		out.Exit = gravest(out.Exit, exitOf(err))
@@ -152,6 +154,7 @@ func (t *task) find(ctx context.Context) error {
 		return t.refusedBefore()
 	}
 	t.stale(f.res.Family)
+	t.lookAhead(f.res.Family)
 	return t.choose(f.res.Family)
 }
 

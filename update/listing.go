@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/gfx"
@@ -35,6 +36,7 @@ func (r *run) client() (*fetch.Client, error) {
 type listed struct {
 	l   *fetch.Listing
 	err error
+	at  time.Time // UTC
 }
 
 // list reads the indexes of a channel, once.
@@ -42,7 +44,7 @@ func (r *run) list(ctx context.Context, channel string) (*fetch.Listing, error) 
 	if l := r.listings[channel]; l != nil {
 		return l.l, l.err
 	}
-	l := &listed{}
+	l := &listed{at: r.o.Now().UTC()}
 	r.listings[channel] = l
 	l.l, l.err = r.ask(ctx, channel)
 	return l.l, l.err

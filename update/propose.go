@@ -88,6 +88,7 @@ func Propose(ctx context.Context, o Options, p Proposal) (*Proposed, error) {
 			rep.Exit = gravest(rep.Exit, done.exit())
 		}
 	}
+	r.keepBumps(rep.Bumps)
 	return rep, nil
 }
 

@@ -65,6 +65,7 @@ type Outcome struct {
 
 	Kept       string       `json:"kept,omitempty"`        // the directory in which its tarball is kept, if this run kept or used it
 	PassedOver []PassedOver `json:"passed_over,omitempty"` // newer ones that failed before, the newest first
+	Again      time.Time    `json:"again,omitzero"`        // a newer night was left alone, for it is still being uploaded or too young: when to try again at the latest
 
 	Err error `json:"-"`
 
@@ -72,6 +73,7 @@ type Outcome struct {
 	pin             *release.Pin     // what a pin can be bumped to
 	rel             *release.Release // what was chosen
 	planned         bool             // it would be made by a run that is not dry
+	looked          *LookedAt        // what is known of the index now
 }
 
 // Stale says for how long an index has not moved, and why, as far as
@@ -122,6 +124,8 @@ type Bumped struct {
 
 	Summary string `json:"-"` // the text of the request
 	Err     error  `json:"-"`
+
+	version string // the newest of the pins
 }
 
 // Edited is one value that a bump changes.

@@ -193,6 +193,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for _, out := range rep.Installs {
 		rep.Exit = gravest(rep.Exit, out.Exit)
 	}
+	r.keepRun(rep)
+	r.keepBumps(rep.Bumps)
 	return rep, nil
 }
 
