@@ -14,6 +14,9 @@ var manifest string
 //go:embed status.md
 var status string
 
+//go:embed check.md
+var check string
+
 // row is a line of a table of fields.
 var row = regexp.MustCompile("^\\| `([^`]+)` \\| (.+) \\|$")
 
@@ -22,7 +25,7 @@ var row = regexp.MustCompile("^\\| `([^`]+)` \\| (.+) \\|$")
 // where there is no such heading.
 func Fields(heading string) map[string]string {
 	var fields map[string]string
-	for line := range strings.Lines(manifest + "\n" + status) {
+	for line := range strings.Lines(manifest + "\n" + status + "\n" + check) {
 		line = strings.TrimRight(line, "\n")
 		switch m := row.FindStringSubmatch(line); {
 		case line == "## "+heading:

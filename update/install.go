@@ -34,14 +34,16 @@ type task struct {
 	anew   bool            // the generation was made by this run
 	stages stages
 	early  early // what is newer, and has to wait
+	began  time.Time
 }
 
 // install brings one install up to date.
 func (r *run) install(ctx context.Context, in Install) *Outcome {
 	name, _ := r.o.GFX.Canonical(in.Target)
 	out := &Outcome{Install: in.Channel + "-" + name, Bump: []*Bumped{}, channel: in.Channel, target: name}
-	t := &task{r: r, in: in, out: out}
+	t := &task{r: r, in: in, out: out, began: r.o.Now()}
 	err := t.run(ctx)
+	t.noteAttempt(ctx, err)
 	defer t.noteHold()
 	defer t.noteLook(err)
 	if err != nil {

@@ -29,6 +29,7 @@ func (t *task) make(ctx context.Context) (err error) {
 		if err != nil {
 			rec.Error, rec.Exit = err.Error(), exitOf(err)
 		}
+		rec.Attempts = t.attemptsBefore(rec.Version)
 		if werr := t.slot.WriteRun(rec.Version, rec); werr != nil {
 			t.r.o.Log.Warn("the run record could not be written", "error", werr)
 		}

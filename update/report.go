@@ -163,6 +163,8 @@ type Record struct {
 	Stages  []StageTime        `json:"stages,omitempty"` // in their order
 	Pin     *store.LedgerEntry `json:"pin,omitempty"`    // the tarball, as the ledger has it
 	Ruleset int                `json:"ruleset,omitempty"`
+	// Attempts are those on the same version before this one, the newest last.
+	Attempts []Attempt `json:"attempts,omitempty"`
 	// Digests are those of manifest.json, files.jsonl and omitted.jsonl of the
 	// generation, by name.
 	Digests map[string]release.Digest `json:"digests,omitempty"`

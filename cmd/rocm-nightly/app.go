@@ -17,6 +17,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/audit/doctor"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	snap "github.com/rocm-nightly/rocm-nightly/serve/snapshot"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -48,6 +49,7 @@ type app struct {
 	read    []string // files that cfg was read from
 	warned  bool     // it was said that there may not be enough room
 	omits   bool     // parts of the tarball are left out
+	taker   snap.Taker
 }
 
 // run runs the command line and returns the exit code.
@@ -143,7 +145,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		verbs     []*cobra.Command
 	}{
 		{"install", "Install and switch:", []*cobra.Command{a.updateCmd(), a.bumpCmd(), a.rollbackCmd(), a.useCmd(), a.activateCmd(), a.holdCmd(), a.unholdCmd(), a.linkCmd(), a.unlinkCmd(), a.daemonCmd()}},
-		{"look", "Look:", []*cobra.Command{a.listCmd(), a.statusCmd(), a.doctorCmd(), a.auditCmd(), a.verifyCmd(), a.diffCmd()}},
+		{"look", "Look:", []*cobra.Command{a.listCmd(), a.statusCmd(), a.checkCmd(), a.doctorCmd(), a.auditCmd(), a.verifyCmd(), a.diffCmd()}},
 		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
 		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},
 		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.feedCmd(), a.initCmd(), a.tarballCmd(), a.patchelfCmd()}},

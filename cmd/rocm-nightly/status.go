@@ -84,6 +84,8 @@ type runStatus struct {
 	Finished time.Time `json:"finished"`
 	Exit     int       `json:"exit"`
 	Error    string    `json:"error,omitempty"`
+
+	Attempts []update.Attempt `json:"attempts,omitempty"` // on the same version before it, oldest first
 }
 
 func (a *app) status(ctx context.Context, o statusOptions) error {
@@ -176,7 +178,7 @@ func (s *slotStatus) past(sl *store.Slot, wanted bool) error {
 		if err := sl.ReadRun(r.Name, &rec); err != nil {
 			rec.Error = err.Error()
 		}
-		s.Runs = append(s.Runs, runStatus{r.Name, rec.Finished, rec.Exit, rec.Error})
+		s.Runs = append(s.Runs, runStatus{r.Name, rec.Finished, rec.Exit, rec.Error, rec.Attempts})
 	}
 	return nil
 }
@@ -342,6 +344,9 @@ func (a *app) printStatus(rep statusReport) error {
 		}
 		for _, r := range s.Runs {
 			fmt.Fprintf(w, "    run %s\texit %d\t%s\t%s\n", r.Name, r.Exit, r.Finished.Local().Format("2006-01-02 15:04"), printable(r.Error))
+			for _, before := range slices.Backward(r.Attempts) {
+				fmt.Fprintf(w, "      before\texit %d\t%s\t%s\n", before.Exit, before.Finished.Local().Format("2006-01-02 15:04"), printable(before.Error))
+			}
 		}
 	}
 	printLinks(w, rep.Links)

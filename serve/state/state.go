@@ -102,6 +102,7 @@ type Slot struct {
 	Runs        []Run        `json:"runs"`        // the newest first
 	History     []Activation `json:"history"`     // the newest first
 	Error       string       `json:"error,omitempty"`
+	Stale       string       `json:"stale,omitempty"` // why nothing new was published for it for too long, as of the last look: an index may go on without it
 }
 
 // Generation is one prefix.
