@@ -129,6 +129,30 @@ func (pc *pageCache) prune(key string) error {
 	return nil
 }
 
+// ForgetPages removes what Clients keep of indexes in the directory dir, and dir
+// itself if nothing else is in it.
+func ForgetPages(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("forget indexes: %w", err)
+	}
+	for _, e := range entries {
+		if !cacheNameRE.MatchString(e.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget indexes: %w", err)
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget indexes: %w", err)
+	}
+	return nil
+}
+
 // load returns what is kept of u. Whatever is wrong with it, it is as if it
 // were not there.
 func (pc *pageCache) load(key string, u *url.URL) (remembered, bool) {

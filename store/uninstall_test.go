@@ -80,6 +80,14 @@ func TestUninstallTakesWhatIsItsOwn(t *testing.T) {
 
 func TestUninstallAll(t *testing.T) {
 	s, _, _, path := full(t)
+	for _, name := range serviceFiles {
+		if err := s.WriteService(name, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.Root(), "."+LooksFile+"123"), nil, 0o644); err != nil {
+		t.Fatal(err) // of a process that was killed
+	}
 	u := uninstall(t, s, UninstallOptions{All: true})
 	equal(t, "root", contents(t, s.Root()), []string{"ledger.jsonl"})
 	if len(u.Left) != 1 || !strings.HasSuffix(u.Left[0].Path, "ledger.jsonl") {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/store"
@@ -100,6 +103,9 @@ func (a *app) uninstall(ctx context.Context, args []string, o uninstallOptions) 
 		}
 		return err
 	}
+	if o.all && !o.dryRun {
+		a.forgetPages()
+	}
 	a.stillAsked(cfg, u)
 	if a.json {
 		a.printJSON(uninstallReport{1, o.dryRun, u})
@@ -107,6 +113,15 @@ func (a *app) uninstall(ctx context.Context, args []string, o uninstallOptions) 
 	}
 	a.printUninstall(u, o.dryRun)
 	return nil
+}
+
+// forgetPages removes what is kept of indexes: it is asked for again by whoever
+// looks next.
+func (a *app) forgetPages() {
+	if err := fetch.ForgetPages(filepath.Join(a.cacheDir(), "indexes")); err != nil {
+		a.log(a.stderr).Warn("what was kept of the indexes is left", "error", err)
+	}
+	_ = os.Remove(a.cacheDir()) // if nothing else is in it
 }
 
 // stillAsked warns that the next update installs again what the config asks for.
