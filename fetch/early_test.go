@@ -16,7 +16,7 @@ func listedAt(t *testing.T, now time.Time, hours map[string]float64) *Listing {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := release.Release{Channel: "nightly", Name: "therock-dist-linux-" + name + ".tar.gz", Family: n.Family, Version: n.Version}
+		r := release.Release{Channel: "nightly", Name: "therock-dist-linux-" + name + ".tar.gz", Family: n.Family, Version: n.Version, Platform: n.Platform, Variant: n.Variant, Tests: n.Tests, Archive: n.Archive}
 		if ago >= 0 {
 			r.MTime = now.Add(-time.Duration(ago * float64(time.Hour)))
 		}
