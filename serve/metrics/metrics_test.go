@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 	"github.com/rocm-nightly/rocm-nightly/serve/state"
 )
 
@@ -203,7 +204,7 @@ func hostile() *state.State {
 	s.Indexes = []state.Index{{Channel: evil, URL: "https://user:secret@h/p?token=secret"}, {Channel: evil, URL: "https://h/p"}, {URL: ":" + evil}}
 	s.Slots[0].Slot, s.Slots[0].Channel, s.Slots[0].Active.Version, s.Slots[0].Newest.Version, s.Slots[0].Newest.State, s.Slots[0].Expires = evil, evil, evil, evil, evil, evil
 	s.Slots = append(s.Slots, s.Slots[0]) // twice
-	for i := range 10_000 {
+	for i := range 2_000 {
 		s.Slots[0].Runs[0].Stages = append(s.Slots[0].Runs[0].Stages, state.Stage{Stage: fmt.Sprint(evil[:10], i)})
 		s.Bumps = append(s.Bumps, state.Bump{Name: fmt.Sprint(i)})
 		s.Jobs = append(s.Jobs, state.Job{Name: fmt.Sprint(i), Failed: 3})
@@ -219,7 +220,7 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	for line := range strings.Lines(text) {
-		if len(line) > 2000 || strings.ContainsAny(line, "\x1b\xff\u202e") || strings.Contains(line, "secret") || strings.HasPrefix(line, "evil") {
+		if len(line) > 2000 || !plain.Is(strings.TrimSuffix(line, "\n")) || strings.Contains(line, "secret") || strings.HasPrefix(line, "evil") {
 			t.Errorf("%q", line)
 		}
 	}
