@@ -59,10 +59,9 @@ type Repo struct {
 	// Base is the branch the bump is for; empty means the remote's HEAD.
 	Base string
 	// Token is for https and for the forge's API; App acts in its place on
-	// GitHub. TokenEnv names a variable for Token.Env.
-	Token    secret.Source
-	TokenEnv string
-	App      App
+	// GitHub.
+	Token secret.Source
+	App   App
 	// SSHKey and KnownHosts are for ssh; where they are empty, ssh knows.
 	SSHKey     secret.Source
 	KnownHosts secret.Source
@@ -168,7 +167,7 @@ type Options struct {
 	WorkDir string
 	// Env looks up the environment; nil means os.Getenv. git is found in its
 	// PATH and sees no more of it than proxies, certificates, ssh's agent and
-	// GIT_SSH_COMMAND; the token is the value of Repo.TokenEnv.
+	// GIT_SSH_COMMAND; the token is where Repo.Token says.
 	Env func(string) string
 	// Now dates the commit; nil means time.Now.
 	Now func() time.Time

@@ -14,14 +14,10 @@ import (
 
 // readToken returns the token that repo names, "" when it names none.
 func readToken(repo Repo, env func(string) string) (string, error) {
-	source := repo.Token
-	if source.Empty() && repo.TokenEnv != "" {
-		source.Env = repo.TokenEnv
-	}
-	if source.Empty() {
+	if repo.Token.Empty() {
 		return "", nil
 	}
-	token, err := source.ReadToken(env)
+	token, err := repo.Token.ReadToken(env)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}

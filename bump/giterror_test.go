@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/secret"
 )
 
 func TestErrorsSayWhatToTry(t *testing.T) {
@@ -33,7 +35,9 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		{"bad require", func(r *Repo, _ *Options) { r.Require = "some" }, "neither all nor available"},
 		{"bad author", func(r *Repo, _ *Options) { r.Author = Author{"a\nb", "c"} }, "read author"},
 		{"bad format", func(r *Repo, _ *Options) { r.Files[0].Format = "ini" }, "known: "},
-		{"no token", func(r *Repo, _ *Options) { r.URL, r.TokenEnv = "https://127.0.0.1:1/a/b", "NO_SUCH_TOKEN_HERE" }, "NO_SUCH_TOKEN_HERE is not set, or empty (export it"},
+		{"no token", func(r *Repo, _ *Options) {
+			r.URL, r.Token = "https://127.0.0.1:1/a/b", secret.Source{Env: "NO_SUCH_TOKEN_HERE"}
+		}, "NO_SUCH_TOKEN_HERE is not set, or empty (export it"},
 		{"nobody listens", func(r *Repo, _ *Options) { r.URL = "https://127.0.0.1:1/a/b" }, "check the network"},
 		{"ext", func(r *Repo, _ *Options) { r.URL = "ext::sh -c true" }, "read url"},
 		{"http", func(r *Repo, _ *Options) { r.URL = "http://192.0.2.1/a" }, "http is for this machine only"},

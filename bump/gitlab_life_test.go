@@ -51,7 +51,7 @@ func TestGitLabLife(t *testing.T) {
 	through := &synced{u, site, p}
 	repo := u.repo()
 	repo.Forge, repo.URL, repo.API, repo.Base, repo.Labels = "gitlab", s.URL+"/"+path+".git", site.URL, "main", []string{"rocm"}
-	repo.Token, repo.TokenEnv = secret.Source{Env: "FORGE_TOKEN"}, ""
+	repo.Token = secret.Source{Env: "FORGE_TOKEN"}
 	o := u.options()
 	var argv string
 	o.Env, argv = forgeEnv(t, s, testToken)

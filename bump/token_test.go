@@ -99,7 +99,7 @@ func TestTokenReachesTheForgeAndNothingElse(t *testing.T) {
 	s := newForge(t, u, "x-access-token")
 	env, argv := forgeEnv(t, s, testToken+"\n")
 	repo := u.repo()
-	repo.Forge, repo.URL, repo.TokenEnv = "git", s.URL+"/up.git", "FORGE_TOKEN"
+	repo.Forge, repo.URL, repo.Token = "git", s.URL+"/up.git", secret.Source{Env: "FORGE_TOKEN"}
 	o := u.options()
 	o.Env = env
 	var events strings.Builder
@@ -126,7 +126,7 @@ func TestWrongTokenIsExplainedAndNotShown(t *testing.T) {
 	u := newUpstream(t)
 	s := newForge(t, u, "oauth2")
 	repo := u.repo()
-	repo.Forge, repo.URL, repo.TokenEnv = "git", s.URL+"/up.git", "FORGE_TOKEN"
+	repo.Forge, repo.URL, repo.Token = "git", s.URL+"/up.git", secret.Source{Env: "FORGE_TOKEN"}
 	o := u.options()
 	o.Env, _ = forgeEnv(t, s, testToken)
 	_, err := Run(context.Background(), repo, night(newVersion), o)
@@ -152,7 +152,7 @@ func TestTokenIsNotSentOnToAnotherHost(t *testing.T) {
 	}))
 	defer s.Close()
 	repo := u.repo()
-	repo.URL, repo.TokenEnv = s.URL+"/a/up.git", "FORGE_TOKEN"
+	repo.URL, repo.Token = s.URL+"/a/up.git", secret.Source{Env: "FORGE_TOKEN"}
 	o := u.options()
 	o.Env, _ = forgeEnv(t, s, testToken)
 	_, err := Run(context.Background(), repo, night(newVersion), o)
@@ -226,11 +226,9 @@ func TestScrub(t *testing.T) {
 func TestTokenIsOneWord(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{" " + testToken + "\n": testToken, "two words": "", "two\nlines": "", "tøken": "", "a\x00b": "", " \n": "", "": ""} {
-		for _, repo := range []Repo{{TokenEnv: "T"}, {Token: secret.Source{Env: "T"}}} {
-			got, err := readToken(repo, func(string) string { return text })
-			if got != want || (err == nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), " T ") || text != "" && strings.TrimSpace(text) != "" && strings.Contains(err.Error(), text)) {
-				t.Errorf("%q: %q, %v", text, got, err)
-			}
+		got, err := readToken(Repo{Token: secret.Source{Env: "T"}}, func(string) string { return text })
+		if got != want || (err == nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), " T ") || text != "" && strings.TrimSpace(text) != "" && strings.Contains(err.Error(), text)) {
+			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
 	if got, err := readToken(Repo{}, func(string) string { return "x" }); got != "" || err != nil {
