@@ -178,9 +178,6 @@ type Options struct {
 	// it is asked for what a body will tell, and not before. nil: Proofs is all
 	// that is known. It may return nil, for a target that it does not know.
 	Proof func(ctx context.Context, target, old string) (*body.Proof, error)
-	// Verified says, one line each, what the pins rest on; it goes into the
-	// commit message.
-	Verified []string
 	// Published tells whether the index still lists a release by its file name;
 	// nil: it is not known. An open request for one that is gone is closed.
 	Published func(name string) bool

@@ -92,7 +92,7 @@ func (s *hubSubject) runPins(t *testing.T, set map[string]bump.Pin, through http
 			c.HTTP, c.Sleep = through, s.clock.sleep
 			return forge.Open(ctx, c)
 		},
-		Now: s.clock.now, Verified: []string{"the tarball was downloaded whole"}, WorkDir: t.TempDir(), Proofs: map[string]body.Proof{},
+		Now: s.clock.now, WorkDir: t.TempDir(), Proofs: map[string]body.Proof{},
 	}
 	for target, p := range set {
 		o.Proofs[target] = body.Proof{Target: target, Pin: p, Against: []string{"its size", "its trailer"}}

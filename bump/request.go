@@ -213,7 +213,7 @@ func (l *life) input() body.Input {
 	for i, e := range l.change.edits {
 		in.Edits = append(in.Edits, body.Edit{Path: e.Path, Key: e.Attr, Target: e.Target, From: e.From, To: e.To, Line: l.change.lines[i]})
 	}
-	for _, line := range slices.Concat(l.o.Verified, l.notes) {
+	for _, line := range l.notes {
 		in.Notes = append(in.Notes, oneLine(line))
 	}
 	return in
