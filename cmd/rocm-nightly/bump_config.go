@@ -97,7 +97,7 @@ func checkBumps(cfg *config.Config) error {
 	var errs []error
 	for i, b := range cfg.Bump {
 		for _, p := range bumpProblems(b) {
-			errs = append(errs, fmt.Errorf("bump[%d].%s (%s): %w", i, p.key, b.Name, p.err))
+			errs = append(errs, fmt.Errorf("bump[%d]%s (%s): %w", i, p.at(), b.Name, p.err))
 		}
 	}
 	return errors.Join(errs...)
@@ -107,6 +107,14 @@ func checkBumps(cfg *config.Config) error {
 type problem struct {
 	key string
 	err error
+}
+
+// at is the key below that of its bump; "" if the problem is the bump's.
+func (p problem) at() string {
+	if p.key == "" {
+		return ""
+	}
+	return "." + p.key
 }
 
 // bumpProblems finds what is wrong with one bump, by its keys.
@@ -137,6 +145,9 @@ func bumpProblems(b config.Bump) (all []problem) {
 			}
 			add(key+"set."+attr, err)
 		}
+	}
+	if len(all) == 0 { // what a run would find as well, without the network
+		add("", bump.CheckRepo(updateBump(b).Repo))
 	}
 	return all
 }

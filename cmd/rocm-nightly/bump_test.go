@@ -59,11 +59,11 @@ func TestBumpKey(t *testing.T) {
 func TestBumpProblems(t *testing.T) {
 	good := func() config.Bump {
 		return config.Bump{Name: "a", URL: "/srv/r.git", Title: "{{.New}} {{range .Pins}}{{.Family}}{{end}}", Labels: []string{"x-{{.Name}}"},
-			Windows: []config.Window{{Cron: "CRON_TZ=UTC 0 6 * * *"}},
+			Windows: []config.Window{{Cron: "CRON_TZ=UTC 0 6 * * *", Length: config.Duration(time.Hour)}},
 			Files:   []config.Pins{{Path: "f.nix", Target: "gfx1151", Fetches: "{{.URL}}", Set: map[string]string{"v": "{{.Version}}"}}}}
 	}
 	if p := bumpProblems(good()); len(p) != 0 {
-		t.Fatal(p)
+		t.Fatalf("%q: %v", p[0].key, p[0].err)
 	}
 	for key, change := range map[string]func(*config.Bump){
 		"url":               func(b *config.Bump) { b.URL = "gopher://x/" },
@@ -74,6 +74,7 @@ func TestBumpProblems(t *testing.T) {
 		"files[0].format":   func(b *config.Bump) { b.Files[0].Path = "pins.unknown" },
 		"files[0].fetches":  func(b *config.Bump) { b.Files[0].Fetches = "{{.Host}}" },
 		"files[0].set.v":    func(b *config.Bump) { b.Files[0].Set["v"] = "{{.Ver}}" },
+		"":                  func(b *config.Bump) { b.Fork = "a b" }, // what a run would find, has no key of its own
 		"files[0].set.none": func(b *config.Bump) { b.Files[0].Set["none"] = "" },
 	} {
 		b := good()
