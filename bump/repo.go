@@ -115,8 +115,14 @@ func checkPolicy(repo Repo) error {
 	if len(repo.Labels) > maxLabels {
 		return fmt.Errorf("read labels: %d are too many (at most %d)", len(repo.Labels), maxLabels)
 	}
-	_, err := summaryTexts(repo, Summary{Name: repo.Name, Title: "x", Pins: []Pin{{}}, Targets: []string{"x"}, Families: []string{"x"}})
+	_, err := summaryTexts(repo, trial(repo.Name))
 	return err
+}
+
+// trial is what titles, messages and labels are tried on before anything is known:
+// nothing of it is empty, or a title that is a version alone would be.
+func trial(name string) Summary {
+	return Summary{Name: name, Old: "1", New: "2", Targets: []string{"x"}, Families: []string{"x"}, Pins: []Pin{{Version: "2", Family: "x", Target: "x", Date: "d"}}, Date: "d", Title: "x", Body: "x"}
 }
 
 // mergeAfter reads AutoMerge: how long a request is open before we merge it,

@@ -187,3 +187,13 @@ func TestLoserOfARaceAgrees(t *testing.T) {
 		t.Errorf("%+v, %d requests", res, len(s.f.pulls))
 	}
 }
+
+// A title may be made of what only a run knows.
+func TestCheckRepoTriesTemplatesOnSomething(t *testing.T) {
+	for title, ok := range map[string]bool{"": true, "{{.New}}": true, "{{.Old}}{{.Date}}": true, "{{range .Pins}}{{.Family}}{{end}}": true, "{{.Body}}": true, " ": false, "{{.None}}": false, "a\nb": false} {
+		repo := Repo{Name: "a", URL: "/srv/r.git", Title: title, Files: []File{{Path: "f.nix", Set: map[string]string{"v": "{{.Version}}"}}}}
+		if err := CheckRepo(repo); (err == nil) != ok {
+			t.Errorf("%q: %v", title, err)
+		}
+	}
+}
