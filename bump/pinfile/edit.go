@@ -151,23 +151,6 @@ func (f format) rewrite(d rewriter, src []byte, set map[string]string, o Options
 	return res, nil
 }
 
-// current returns the values that keys name.
-func (f format) current(src []byte, keys []string, o Options) (map[string]string, error) {
-	doc, err := f.read(src, o)
-	if err != nil {
-		return nil, err
-	}
-	found, err := chooseAll(src, doc, keys)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]string, len(found))
-	for _, c := range found {
-		out[c.key] = c.Value
-	}
-	return out, nil
-}
-
 // chooseAll finds the values of all keys, and returns them by their offset, or
 // the error of the first key that has one. Two keys for one value are refused.
 func chooseAll(src []byte, doc document, keys []string) ([]choice, error) {

@@ -42,10 +42,10 @@ func ExampleURLs() {
 	// <nil>
 }
 
-func ExampleEditNix() {
+func ExampleEdit_nix() {
 	src := []byte("{\n  # version = \"1\";\n  version = \"2\";\n}\n")
-	out, err := pinfile.EditNix(src, map[string]string{"version": "3"})
-	fmt.Printf("%s%v\n", out, err)
+	out, err := pinfile.Edit("default.nix", src, map[string]string{"version": "3"}, pinfile.Options{})
+	fmt.Printf("%s%v\n", out.Text, err)
 	// Output:
 	// {
 	//   # version = "1";

@@ -2,35 +2,15 @@ package pinfile
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 )
 
-// EditNix returns src, a file of Nix, with the values of set: what Edit does,
-// for bytes without a name. Keys are those of Edit. The path of a binding is
-// made of the names of the bindings around it, so let bindings have one too,
-// and calls have none: the hash in src = fetchurl { hash = "…"; } is src.hash.
+// nixFormat is Nix. Keys are those of Edit. The path of a binding is made of the
+// names of the bindings around it, so let bindings have one too, and calls have
+// none: the hash in src = fetchurl { hash = "…"; } is src.hash.
 //
-// Each key must name exactly one binding whose value is a string, or the
-// error is a *MatchError; the string must be plain, "…" without ${} or ” on one
-// line, or it is a *ValueError; a hash must stay a hash of its kind, or it is a
-// *HashKindError. A file that does not lex gives a *SyntaxError. On an error
-// there is no output. Files above 4 MiB are refused.
-func EditNix(src []byte, set map[string]string) ([]byte, error) {
-	res, err := nixFormat().edit(src, set, Options{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Text, nil
-}
-
-// Current returns the values that the keys of set name in src, a file of Nix.
-// Keys and errors are those of EditNix; the values of set are not looked at.
-func Current(src []byte, set map[string]string) (map[string]string, error) {
-	return nixFormat().current(src, slices.Sorted(maps.Keys(set)), Options{})
-}
-
+// Each key must name exactly one binding whose value is a string; the string must be
+// plain, "…" without ${} or ” on one line; a hash must stay a hash of its kind.
 func nixFormat() format { return format{name: "nix", names: []string{"*.nix"}, parse: parseNix} }
 
 // nixDoc is a file of Nix.

@@ -26,7 +26,7 @@ func fixture(t testing.TB, name string) []byte {
 
 func TestEditNixChangesOnlyTheValues(t *testing.T) {
 	src := fixture(t, "flake.nix")
-	out, err := EditNix(src, map[string]string{"version": newVersion, "srcHash": newSRI})
+	out, err := editNix(src, map[string]string{"version": newVersion, "srcHash": newSRI})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func TestEditNixByPath(t *testing.T) {
 		"gfx942.hash":               "sha256:" + newHex,
 		"channel":                   "dev",
 	}
-	out, err := EditNix(src, set)
+	out, err := editNix(src, set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Current(out, set)
+	got, err := currentNix(out, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestEditNixOneMatch(t *testing.T) {
 		{"empty key", `{ version = "1"; }`, "", "", "is not an attribute name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Current([]byte(tt.src), map[string]string{tt.key: ""})
+			got, err := currentNix([]byte(tt.src), map[string]string{tt.key: ""})
 			switch {
 			case tt.err == "" && err != nil:
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestEditNixHashStaysOfItsKind(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			src := []byte(`{ hash = "` + tt.old + `"; }`)
-			_, err := EditNix(src, map[string]string{"hash": tt.value})
+			_, err := editNix(src, map[string]string{"hash": tt.value})
 			var kind *HashKindError
 			switch {
 			case tt.err == "" && err != nil:
@@ -175,27 +175,27 @@ func TestEditNixHashStaysOfItsKind(t *testing.T) {
 }
 
 func TestEditNixIsAllOrNothing(t *testing.T) {
-	out, err := EditNix([]byte(`{ version = "1"; }`), map[string]string{"version": "2", "srcHash": newSRI})
+	out, err := editNix([]byte(`{ version = "1"; }`), map[string]string{"version": "2", "srcHash": newSRI})
 	var match *MatchError
 	if out != nil || !errors.As(err, &match) || match.Attr != "srcHash" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	_, err = EditNix([]byte(`{ a.version = "1"; }`), map[string]string{"version": "2", "a.version": "2"})
+	_, err = editNix([]byte(`{ a.version = "1"; }`), map[string]string{"version": "2", "a.version": "2"})
 	var value *ValueError
 	if !errors.As(err, &value) {
 		t.Errorf("two keys for one value: %v", err)
 	}
-	if _, err = EditNix([]byte(`{ version = "1"; }`), map[string]string{"version": "a\x00"}); !errors.As(err, &value) {
+	if _, err = editNix([]byte(`{ version = "1"; }`), map[string]string{"version": "a\x00"}); !errors.As(err, &value) {
 		t.Errorf("NUL: %v", err)
 	}
-	if _, err = EditNix(make([]byte, maxSource+1), nil); err == nil {
+	if _, err = editNix(make([]byte, maxSource+1), nil); err == nil {
 		t.Error("a file too large was read")
 	}
 }
 
 func TestEditNixKeepsTheSpellingOfEqualValues(t *testing.T) {
 	src := []byte(`{ version = "\1.\2"; }`)
-	out, err := EditNix(src, map[string]string{"version": "1.2"})
+	out, err := editNix(src, map[string]string{"version": "1.2"})
 	if err != nil || !bytes.Equal(out, src) {
 		t.Errorf("got %q, %v", out, err)
 	}
@@ -205,12 +205,12 @@ func TestEditNixEscapes(t *testing.T) {
 	for _, value := range []string{`"; evil = "`, `\`, "${builtins.readFile /etc/passwd}", "$${a}", "$", "a\nb\tc\rd", "$\\{", "''", "é", "\xff"} {
 		src := []byte(`{ version = "1"; }`)
 		set := map[string]string{"version": value}
-		out, err := EditNix(src, set)
+		out, err := editNix(src, set)
 		if err != nil {
 			t.Errorf("%q: %v", value, err)
 			continue
 		}
-		if got, err := Current(out, set); err != nil || got["version"] != value {
+		if got, err := currentNix(out, set); err != nil || got["version"] != value {
 			t.Errorf("%q: became %q, %v in %s", value, got["version"], err, out)
 		}
 	}
@@ -218,7 +218,7 @@ func TestEditNixEscapes(t *testing.T) {
 
 func TestDeepNestingIsRefused(t *testing.T) {
 	for _, unit := range []string{"{", "[", "(", `"${`, "''${", "let ", "a/${"} {
-		_, err := Current([]byte(strings.Repeat(unit, 100_000)), map[string]string{"version": ""})
+		_, err := currentNix([]byte(strings.Repeat(unit, 100_000)), map[string]string{"version": ""})
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) {
 			t.Errorf("%q: %v", unit, err)
@@ -229,6 +229,6 @@ func TestDeepNestingIsRefused(t *testing.T) {
 func TestLongRunsAreReadOnce(t *testing.T) {
 	for _, unit := range []string{"a.", "a+", "a-a.", "a/", "<a", "a.b.c = a.b;\n", "[ a ]", "[{a=1;}]", "$", "'", "with a;", "~/a "} {
 		src := bytes.Repeat([]byte(unit), (1<<18)/len(unit))
-		_, _ = Current(src, map[string]string{"version": ""})
+		_, _ = currentNix(src, map[string]string{"version": ""})
 	}
 }
