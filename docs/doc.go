@@ -17,6 +17,9 @@ var status string
 //go:embed check.md
 var check string
 
+//go:embed notify.md
+var notify string
+
 // row is a line of a table of fields.
 var row = regexp.MustCompile("^\\| `([^`]+)` \\| (.+) \\|$")
 
@@ -25,7 +28,7 @@ var row = regexp.MustCompile("^\\| `([^`]+)` \\| (.+) \\|$")
 // where there is no such heading.
 func Fields(heading string) map[string]string {
 	var fields map[string]string
-	for line := range strings.Lines(manifest + "\n" + status + "\n" + check) {
+	for line := range strings.Lines(manifest + "\n" + status + "\n" + check + "\n" + notify) {
 		line = strings.TrimRight(line, "\n")
 		switch m := row.FindStringSubmatch(line); {
 		case line == "## "+heading:

@@ -2,10 +2,23 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
+
+// couldNotRun tells that a run could not begin, unless somebody else is at it: that is
+// a run too. What was asked for wrongly is said to who asked, and to nobody else.
+func (a *app) couldNotRun(ctx context.Context, cfg *config.Config, o updateOptions, err error) {
+	if o.dryRun || update.ExitOf(err) == update.ExitUsage || errors.As(err, new(*usageError)) || errors.As(err, new(*store.LockedError)) {
+		return
+	}
+	if err := a.tellError(ctx, cfg, err, true); err != nil {
+		a.log(a.stderr).Warn("not everybody could be told that this run could not begin", "error", err)
+	}
+}
 
 // after does what follows every run, of the daemon and of a timer alike: who wants
 // to be told is told, and the numbers are written down. final says that nothing of

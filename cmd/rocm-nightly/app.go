@@ -17,6 +17,7 @@ import (
 
 	"github.com/rocm-nightly/rocm-nightly/audit/doctor"
 	"github.com/rocm-nightly/rocm-nightly/internal/config"
+	"github.com/rocm-nightly/rocm-nightly/serve/notify"
 	snap "github.com/rocm-nightly/rocm-nightly/serve/snapshot"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
@@ -50,6 +51,8 @@ type app struct {
 	warned  bool     // it was said that there may not be enough room
 	omits   bool     // parts of the tarball are left out
 	taker   snap.Taker
+
+	desk notify.Desk // who has not come back from being told of an event
 }
 
 // run runs the command line and returns the exit code.
@@ -149,7 +152,7 @@ func (a *app) addVerbs(root *cobra.Command) {
 		{"use", "Run with it:", []*cobra.Command{a.envCmd(), a.execCmd(), a.leaseCmd()}},
 		{"room", "Make room:", []*cobra.Command{a.pruneCmd(), a.removeCmd(), a.uninstallCmd(), a.dedupReportCmd()}},
 		{"package", "Package and mirror:", []*cobra.Command{a.fetchCmd(), a.repackCmd(), a.lockCmd(), a.feedCmd(), a.initCmd(), a.tarballCmd(), a.patchelfCmd()}},
-		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.manCmd(), a.versionCmd()}},
+		{"self", "About itself:", []*cobra.Command{a.demoCmd(), a.configCmd(), a.schemaCmd(), a.notifyTestCmd(), a.manCmd(), a.versionCmd()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, v := range g.verbs {

@@ -118,6 +118,11 @@ func (a *app) bump(ctx context.Context, o bumpOptions) error {
 	}
 	p.close()
 	a.code = rep.Exit
+	if !rep.DryRun {
+		if err := a.tellBumps(ctx, cfg, rep.Bumps); err != nil {
+			a.log(a.stderr).Warn("not everybody could be told what became of the repositories", "error", err)
+		}
+	}
 	if o.outputs {
 		if err := a.githubOutput(rep.Bumps); err != nil {
 			return err

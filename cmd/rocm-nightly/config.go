@@ -69,7 +69,7 @@ func (a *app) configCheck() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkSchedules(cfg), checkBumps(cfg)); err != nil {
+	if err := errors.Join(checkSchedules(cfg), checkBumps(cfg), checkNotify(cfg)); err != nil {
 		return usage(fmt.Errorf("check config: %w", err))
 	}
 	if a.json {
@@ -96,6 +96,10 @@ func redacted(cfg *config.Config) *config.Config {
 	out.Trust = slices.Clone(cfg.Trust)
 	for i := range out.Trust {
 		out.Trust[i].URL = redactedURL(out.Trust[i].URL)
+	}
+	out.Notify = slices.Clone(cfg.Notify)
+	for i := range out.Notify {
+		out.Notify[i].URL = redactedURL(out.Notify[i].URL)
 	}
 	return &out
 }
@@ -148,6 +152,9 @@ func optional(s *jsonschema.Schema) {
 		}
 	}
 	for _, key := range []string{"target", "url", "path", "set", "cron"} {
+		if _, elsewhere := s.Properties[key+"_file"]; elsewhere {
+			continue // it may stand in a file
+		}
 		if _, has := s.Properties[key]; has {
 			s.Required = append(s.Required, key)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/internal/manifest"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
+	"github.com/rocm-nightly/rocm-nightly/serve/notify"
 	"github.com/rocm-nightly/rocm-nightly/store"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -53,6 +54,7 @@ func kept() map[string]form {
 		"bumps":        {title: "bumps.json of a store", heading: "bumps.json", of: reflect.TypeFor[update.KeptBumps]()},
 		"links":        {title: "links.json of a store", heading: "links.json", of: store.LinksType()},
 		"kept-tarball": {title: "tarball.json of a kept tarball", heading: "tarball.json", of: store.TarballType()},
+		"notified":     {title: "notified.json of a store", heading: "notified.json", of: notify.MemoryType()},
 		"lease-record": {title: "leases/NAME.json of a store", heading: "Leases", of: reflect.TypeFor[store.Lease]()},
 	}
 }
@@ -81,6 +83,8 @@ func printed() map[string]form {
 		"tarball":       {title: "rocm-nightly tarball --json", heading: "tarball --json", of: reflect.TypeFor[keptTarball]()},
 		"tarball-list":  {title: "rocm-nightly tarball --list and --verify --json", heading: "tarball --list --json", of: reflect.TypeFor[tarballs]()},
 		"version":       {title: "rocm-nightly version --json", heading: "version --json", of: reflect.TypeFor[build]()},
+		"notify-test":   {title: "rocm-nightly notify-test --json", heading: "notify-test --json", of: reflect.TypeFor[notifyTested]()},
+		"webhook":       {title: "what a webhook of notify is sent", heading: "Webhooks", of: reflect.TypeFor[notify.Payload]()},
 		"failure":       {title: "what a verb with --json prints when it fails", heading: "When a verb fails", of: reflect.TypeFor[failure]()},
 		"audit":         {title: "rocm-nightly audit --json", text: audit.JSONSchema},
 	}

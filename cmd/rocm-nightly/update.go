@@ -85,6 +85,7 @@ func (a *app) update(ctx context.Context, o updateOptions) error {
 	rep, err := a.updateOnce(ctx, cfg, o, p, a.log(p))
 	p.close()
 	if err != nil {
+		a.couldNotRun(ctx, cfg, o, err)
 		return err
 	}
 	a.code = rep.Exit

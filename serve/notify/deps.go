@@ -1,3 +1,0 @@
-package notify
-
-import _ "github.com/nicholas-fedor/shoutrrr"
