@@ -77,18 +77,25 @@ func (m *memory) add(s Sink, e Event, now time.Time) {
 		if !m.cure(s.Name, e) {
 			return
 		}
-	} else if m.known(s.Name, e, now) {
-		return
+	} else {
+		m.supersede(s.Name, e, now)
+		if m.known(s.Name, e, now) {
+			return
+		}
 	}
 	if !s.wants(e.Kind) {
 		return
 	}
-	m.Outbox = slices.DeleteFunc(m.Outbox, func(p pending) bool {
-		// What is newer takes the place of what could not be sent; but every new
-		// content under an old name is told.
-		return p.Sink == s.Name && p.Event.Kind == e.Kind && p.Event.Key == e.Key && e.Kind != NewBytes && !p.Claimed.After(now)
-	})
 	m.Outbox = append(m.Outbox, pending{Sink: s.Name, ID: eventID(e), Event: e, Since: now})
+}
+
+// supersede takes back what could not be sent and is not so any more, also where the
+// sink knows already how it is now. Every new content under an old name is told.
+func (m *memory) supersede(sink string, e Event, now time.Time) {
+	m.Outbox = slices.DeleteFunc(m.Outbox, func(p pending) bool {
+		was := p.Sink == sink && p.Event.Kind == e.Kind && p.Event.Key == e.Key && p.Event.Mark != e.Mark
+		return was && e.Kind != NewBytes && !p.Claimed.After(now)
+	})
 }
 
 // known reports whether an event was told already, or is on its way.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"mime"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,6 +29,10 @@ type service struct {
 	deny   []string            // parameters that make markup of the text, or another message
 	unsafe []string            // switches that make the connection legible
 	header bool                // the title is a header
+
+	// check and send are used in the place of shoutrrr's code where they are set.
+	check func(*url.URL) error
+	send  func(ctx context.Context, client *http.Client, u *url.URL, text string) error
 }
 
 // chatText bounds what chats are sent: the least of their limits is half of what is
@@ -49,7 +54,7 @@ func serviceTable() map[string]service {
 		"slack":      {title: "title", plain: slackText, limit: chatText},
 		"smtp":       {title: "subject", plain: asIs, host: true, open: true, header: true, deny: []string{"usehtml"}, unsafe: []string{"skiptlsverify"}},
 		"teams":      {title: "title", plain: htmlMarkdown, limit: chatText},
-		"telegram":   {plain: noMentions, limit: chatText, params: map[string]string{"preview": "no"}, deny: []string{"parsemode"}},
+		"telegram":   {plain: noMentions, limit: chatText, deny: []string{"parsemode"}, send: telegram, check: func(u *url.URL) error { _, err := telegramChats(u); return err }},
 	}
 }
 
@@ -128,6 +133,9 @@ func tryService(u *url.URL) error {
 		return nil
 	}
 	err := (&Desk{}).run(context.Background(), u.Scheme, func() error {
+		if sv := serviceTable()[u.Scheme]; sv.check != nil {
+			return sv.check(u)
+		}
 		s, err := (&router.ServiceRouter{}).NewService(u.Scheme)
 		if err != nil {
 			return err
@@ -155,6 +163,9 @@ func (n *Notifier) shoutrrr(s Sink) func(context.Context, string, Event) error {
 		}
 		hide := newHider(s.URL, "", !sv.host)
 		text, params := sv.message(e, u.Query())
+		if sv.send != nil {
+			return hide.error(sv.send(ctx, n.client(), u, text))
+		}
 		err = n.o.Desk.run(ctx, s.Name, func() error {
 			service, err := (&router.ServiceRouter{}).NewService(u.Scheme)
 			if err != nil {

@@ -44,14 +44,23 @@ func (n *Notifier) webhook(s Sink) (func(context.Context, string, Event) error, 
 		}
 		h.key = &key
 	}
+	h.client = n.client()
+	return h.send, nil
+}
+
+// client follows no redirects: they would take the message, and what signs it, to
+// somebody whom the config does not name.
+func (n *Notifier) client() *http.Client {
 	transport := n.o.Transport
 	if transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone() // it honours HTTPS_PROXY and its like
-		t.DisableKeepAlives = true                           // minutes or days lie between two events
-		transport = t
+		transport = http.DefaultTransport // it honours HTTPS_PROXY and its like
+		if t, ok := transport.(*http.Transport); ok {
+			t = t.Clone()
+			t.DisableKeepAlives = true // minutes or days lie between two events
+			transport = t
+		}
 	}
-	h.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return h.send, nil
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // hook sends to one address.
