@@ -26,13 +26,14 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
-// Scripts have five commands of their own, and the conditions [smallfs] and [cage]:
+// Scripts have six commands of their own, and the conditions [smallfs] and [cage]:
 //
 //	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
 //	serve                              serve $WORK/amd; $URL is the index
 //	config [FILE]                      write config.yaml for $URL, then FILE's lines
 //	corrupt MODE FILE                  truncate, flip, html or replace a file
 //	readlink LINK TARGET               compare where a link points
+//	hook FILE                          append what is posted to $HOOK to FILE; while it is absent the answer is 403
 func TestScripts(t *testing.T) {
 	bin := plainBinary(t)
 	nights := &nightCache{dir: t.TempDir(), made: map[string]string{}}
@@ -50,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"config":   writeConfig,
 			"corrupt":  corrupt,
 			"readlink": readlink,
+			"hook":     recordHook,
 		},
 	})
 }
