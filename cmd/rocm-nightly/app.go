@@ -55,6 +55,15 @@ type app struct {
 	desk notify.Desk // who has not come back from being told of an event
 }
 
+// again is the program as it was started, with nothing read yet.
+func (a *app) again() *app {
+	return &app{
+		stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, getenv: a.getenv, environ: a.environ, ignored: a.ignored, uid: a.uid,
+		machine: a.machine, ldconfig: a.ldconfig, configFile: a.configFile, rootFlag: a.rootFlag, logFormat: a.logFormat,
+		progress: a.progress, verbose: a.verbose, quiet: a.quiet, json: a.json,
+	}
+}
+
 // run runs the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	out := &checkedWriter{Writer: a.stdout}

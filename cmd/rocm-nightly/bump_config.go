@@ -92,17 +92,6 @@ var exampleSummary = bump.Summary{
 	Pins: []bump.Pin{examplePin}, Date: "2026-09-30", Title: "rocm: 10.2.0a20260929 -> 10.2.0a20260930", Body: "body",
 }
 
-// checkBumps reads every URL, window and format, and tries every template.
-func checkBumps(cfg *config.Config) error {
-	var errs []error
-	for i, b := range cfg.Bump {
-		for _, p := range bumpProblems(b) {
-			errs = append(errs, fmt.Errorf("bump[%d]%s (%s): %w", i, p.at(), b.Name, p.err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // problem is what is wrong under a key.
 type problem struct {
 	key string

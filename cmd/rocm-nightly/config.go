@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -48,36 +48,22 @@ func (a *app) configCmd() *cobra.Command {
 
 // readFrom is what the verbs say about where the config came from.
 func (a *app) readFrom() string {
-	if len(a.read) == 0 {
-		return "no config file was found; these are the defaults"
+	text := "no config file was found; these are the defaults"
+	if len(a.read) > 0 {
+		text = "read from " + strings.Join(a.read, " ")
 	}
-	text := "read from"
-	for _, f := range a.read {
-		text += " " + f
+	if set := a.cfg.Overrides(); len(set) > 0 {
+		text += "; set by the environment: " + strings.Join(set, " ")
 	}
 	return text
 }
 
 type configReport struct {
-	Schema int            `json:"schema"`
-	Files  []string       `json:"files"`
-	Config *config.Config `json:"config,omitempty"`
-}
-
-func (a *app) configCheck() error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(checkSchedules(cfg), checkBumps(cfg), checkNotify(cfg)); err != nil {
-		return usage(fmt.Errorf("check config: %w", err))
-	}
-	if a.json {
-		a.printJSON(configReport{Schema: 1, Files: append([]string{}, a.read...)})
-		return nil
-	}
-	fmt.Fprintf(a.stdout, "ok: %s\n", a.readFrom())
-	return nil
+	Schema      int               `json:"schema"`
+	Files       []string          `json:"files"`
+	Environment []string          `json:"environment,omitempty"`
+	Sources     map[string]string `json:"sources,omitempty"`
+	Config      *config.Config    `json:"config,omitempty"`
 }
 
 // redacted is cfg without the secrets that URLs may hold: names, passwords and
@@ -126,17 +112,33 @@ func (a *app) configShow() error {
 	if err != nil {
 		return err
 	}
+	sources := sourcesOf(cfg)
 	cfg = redacted(cfg)
 	if a.json {
-		a.printJSON(configReport{1, append([]string{}, a.read...), cfg})
+		a.printJSON(configReport{Schema: 1, Files: append([]string{}, a.read...), Environment: cfg.Overrides(), Sources: sources, Config: cfg})
 		return nil
 	}
-	text, err := yaml.Marshal(cfg)
+	comments := yaml.CommentMap{}
+	for key, source := range sources {
+		comments["$."+key] = []*yaml.Comment{yaml.HeadComment(" " + printable(source))}
+	}
+	text, err := yaml.MarshalWithOptions(cfg, yaml.WithComment(comments))
 	if err != nil {
 		return fmt.Errorf("show config: %w", err)
 	}
 	fmt.Fprintf(a.stdout, "# %s\n%s", a.readFrom(), text)
 	return nil
+}
+
+// sourcesOf says of every key that is not as it is built in where it was set.
+func sourcesOf(cfg *config.Config) map[string]string {
+	sources := map[string]string{}
+	for _, v := range config.Variables() {
+		if source := cfg.Source(v.Key); source != "" {
+			sources[v.Key] = source
+		}
+	}
+	return sources
 }
 
 // optional makes every key optional that has a default: all but those of

@@ -156,7 +156,7 @@ func machineID() string {
 
 // load makes the jobs of a config that was read, and has it hold.
 func (s *service) load(a *app, cfg *config.Config) ([]serve.Job, error) {
-	if err := checkSchedules(cfg); err != nil {
+	if err := config.Together(wrongKeys(cfg)); err != nil {
 		return nil, err
 	}
 	if len(cfg.Installs) == 0 {
@@ -173,8 +173,7 @@ func (s *service) load(a *app, cfg *config.Config) ([]serve.Job, error) {
 // reload reads the config again. What the page listens on, and where generations
 // are, holds until the next start.
 func (s *service) reload() ([]serve.Job, error) {
-	fresh := *s.a
-	fresh.cfg, fresh.read = nil, nil
+	fresh := s.a.again()
 	cfg, err := fresh.config()
 	if err != nil {
 		return nil, err
@@ -183,10 +182,7 @@ func (s *service) reload() ([]serve.Job, error) {
 	if cfg.Root != was.Root {
 		return nil, fmt.Errorf("root is %s now, and was %s: to move, start the daemon anew", cfg.Root, was.Root)
 	}
-	if err := checkBumps(cfg); err != nil {
-		return nil, err
-	}
-	jobs, err := s.load(&fresh, cfg)
+	jobs, err := s.load(fresh, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +190,4 @@ func (s *service) reload() ([]serve.Job, error) {
 		s.log.Warn("serve has changed: the page takes that at the next start of the daemon")
 	}
 	return jobs, nil
-}
-
-// checkSchedules reads every schedule, also of installs that share none.
-func checkSchedules(cfg *config.Config) error {
-	specs := map[string]string{"schedule": cfg.Schedule}
-	for i, in := range cfg.Installs {
-		specs[fmt.Sprintf("installs[%d].schedule", i)] = cfg.ScheduleOf(in)
-	}
-	if cfg.Daemon.Check != "" {
-		specs["daemon.check"] = cfg.Daemon.Check
-	}
-	var errs []error
-	for key, spec := range specs {
-		if _, err := serve.ParseSchedule(spec, time.Now()); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", key, err))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -102,14 +102,13 @@ func (a *app) sink(c config.Notify) (notify.Sink, error) {
 	return s, nil
 }
 
-// checkNotify finds what is wrong with the receivers of the config, without reading a
+// wrongReceivers finds what is wrong with the receivers of the config, without reading a
 // secret: that is there when the program runs as its service, perhaps not now.
-func checkNotify(cfg *config.Config) error {
-	var errs []error
+func wrongReceivers(cfg *config.Config) (errs []error) {
 	for i, c := range cfg.Notify {
 		add := func(key string, err error) {
 			if err != nil {
-				errs = append(errs, fmt.Errorf("notify[%d].%s (%s): %w", i, key, c.Name, err))
+				errs = append(errs, cfg.Locate(fmt.Sprintf("notify[%d].%s", i, key), fmt.Errorf("%w (of the receiver %s)", err, c.Name)))
 			}
 		}
 		if err := notify.CheckTemplates(c.Title, ""); err != nil {
@@ -126,7 +125,7 @@ func checkNotify(cfg *config.Config) error {
 			add("url", errors.New("holds a secret: put the address into a file that only you can read, and write its path as url_file"))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // hostName is the name of this machine, "" if it has none.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -36,7 +37,8 @@ func (c *Config) Files() []Named {
 type Named struct {
 	Key     string // that names it
 	Path    string // absolute
-	Secret  bool   // it holds one: nobody but its owner may read it
+	Secret  bool   // it holds a token or a key, and is read only if nobody but its owner can
+	Private bool   // it may hold one
 	Program bool   // it is started
 }
 
@@ -72,8 +74,9 @@ func nameFile(key, name, path string, all *[]Named) {
 	if !file || !filepath.IsAbs(path) { // policy.lock_key is a key itself
 		return
 	}
-	secret := name != "ca_file" && name != "known_hosts_file" && !strings.HasSuffix(name, "_cert")
-	*all = append(*all, Named{Key: key, Path: path, Secret: secret})
+	private := map[string]bool{"headers_file": true, "client_key": true, "tls_key": true}[name]
+	open := name == "ca_file" || strings.HasSuffix(name, "_cert")
+	*all = append(*all, Named{Key: key, Path: path, Secret: !private && !open, Private: private})
 }
 
 // guarded refuses files that decide what is done and that somebody else could write.
@@ -95,21 +98,35 @@ func (c *Config) guarded(rule trusted.Rule) error {
 	return inOrder(wrong)
 }
 
-// Unreadable reports what keeps this process from using a file that c names; nil if
-// nothing does.
-func (f Named) Unreadable(stat func(string) (fs.FileInfo, error), open func(string) error) error {
-	info, err := stat(f.Path)
-	switch {
-	case err != nil:
+// ErrShown is matched by the error about a key that others than its owner can read.
+// Such a file is used; those that hold a token are not.
+var ErrShown = errors.New("others than its owner can read it (run chmod 600)")
+
+// Unusable reports what keeps this process from using a file that the config names,
+// nil if nothing does.
+func (f Named) Unusable() error {
+	at, err := os.Open(f.Path) // of a program too: the interpreter of a script opens it
+	if f.Program && errors.Is(err, fs.ErrPermission) {
+		err = nil
+	}
+	if err != nil {
 		return err
+	}
+	if at != nil {
+		err = at.Close()
+	}
+	info, statErr := os.Stat(f.Path)
+	switch {
+	case err != nil || statErr != nil:
+		return errors.Join(err, statErr)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no regular file", f.Path)
 	case f.Program && info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("%s is no program: run chmod +x, or name another", f.Path)
+		return fmt.Errorf("%s is no program (run chmod +x, or name another)", f.Path)
 	case f.Secret && info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s can be read by others than its owner (mode %#o): run chmod 600", f.Path, info.Mode().Perm())
-	case !f.Program:
-		return open(f.Path)
+		return fmt.Errorf("%s can be read by others than its owner, mode %#o (run chmod 600)", f.Path, info.Mode().Perm())
+	case f.Private && info.Mode().Perm()&0o007 != 0:
+		return fmt.Errorf("%s: %w", f.Path, ErrShown)
 	}
 	return nil
 }

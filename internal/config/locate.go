@@ -14,6 +14,23 @@ func (c *Config) Locate(key string, err error) error {
 	return c.complaint(key, err)
 }
 
+// Together is what Locate has found wrong at several places as one *Error, in the order
+// of the files; nil if that is nothing.
+func Together(errs []error) error {
+	var all []*Complaint
+	for _, err := range errs {
+		var c *Complaint
+		switch {
+		case err == nil:
+		case errors.As(err, &c):
+			all = append(all, c)
+		default:
+			all = append(all, &Complaint{Err: err})
+		}
+	}
+	return inOrder(all)
+}
+
 // located puts places in front of everything that Validate says.
 func (c *Config) located(err error) error {
 	if err == nil {
