@@ -232,7 +232,7 @@ func (a *app) config() (*config.Config, error) {
 
 // defaultRoot is where generations are kept when nothing says so.
 func (a *app) defaultRoot() string {
-	if a.uid == 0 {
+	if a.uid == 0 || a.isService() {
 		return systemRoot
 	}
 	if dir := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
@@ -253,8 +253,8 @@ func (a *app) cacheDir() string {
 	if dir := a.getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "rocm-nightly")
 	}
-	if a.uid == 0 {
-		return "/var/cache/rocm-nightly"
+	if a.uid == 0 || a.isService() {
+		return serviceCache
 	}
 	if home := a.getenv("HOME"); filepath.IsAbs(home) {
 		return filepath.Join(home, ".cache", "rocm-nightly")

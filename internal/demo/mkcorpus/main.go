@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,15 +20,32 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("say late or kpack")
+		return errors.New("say late, kpack or night")
 	}
 	switch args[0] {
 	case "late":
 		return late(args[1:])
 	case "kpack":
 		return kpack(args[1:], out)
+	case "night":
+		return nights(args[1:], out)
 	}
-	return fmt.Errorf("no command %q: say late or kpack", args[0])
+	return fmt.Errorf("no command %q: say late, kpack or night", args[0])
+}
+
+// nights makes tarballs of the given versions in a directory, and prints their paths.
+func nights(args []string, out io.Writer) error {
+	if len(args) < 2 {
+		return errors.New("say night DIR VERSION")
+	}
+	for _, version := range args[1:] {
+		path, err := demo.Night(context.Background(), args[0], demo.NightOptions{Version: version})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, path)
+	}
+	return nil
 }
 
 // late moves the program headers of a file to its end, in place.
