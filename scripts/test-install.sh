@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${GO:=go}"
-deb= program=
+deb="" program=""
 case ${1:-} in
 *.deb) deb=$1 ;;
 *) program=${1:-} ;;

@@ -27,7 +27,7 @@ func (a *app) initCmd() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(a.initAURCmd())
+	c.AddCommand(a.initAURCmd(), a.initSystemdCmd())
 	return c
 }
 

@@ -107,6 +107,9 @@ func (a *app) uninstall(ctx context.Context, args []string, o uninstallOptions) 
 		a.forgetPages()
 	}
 	a.stillAsked(cfg, u)
+	if o.all && !o.dryRun {
+		a.unitsLeft()
+	}
 	if a.json {
 		a.printJSON(uninstallReport{1, o.dryRun, u})
 		return nil

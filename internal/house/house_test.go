@@ -47,7 +47,7 @@ func list(t *testing.T) []pkg {
 // arrows lists, for each room, the rooms of this module that it may import.
 // The leaves may be imported by everybody, but for config and demo.
 var arrows = map[string][]string{
-	"cmd/rocm-nightly": {"serve", "serve/state", "serve/web", "serve/metrics", "serve/notify", "serve/snapshot", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/actions", "bump/aur"},
+	"cmd/rocm-nightly": {"serve", "serve/state", "serve/web", "serve/metrics", "serve/notify", "serve/snapshot", "update", "repack", "store", "bump", "fetch", "unpack", "audit", "audit/diff", "audit/smoke", "wrap", "patchelf", "internal/config", "internal/demo", "audit/doctor", "bump/pinfile", "bump/forge", "bump/body", "bump/feed", "bump/actions", "bump/aur", "systemd"},
 	"serve":            {"serve/state"},
 	"serve/state":      {},
 	"serve/web":        {"serve/state"},
@@ -100,6 +100,7 @@ var arrows = map[string][]string{
 	"internal/browsertest":   {}, // for tests
 	"internal/githubtest":    {}, // for tests
 	"docs":                   {},
+	"systemd":                {},
 	"internal/smallfs":       {}, // for tests
 	"internal/giteatest":     {}, // for tests
 	"internal/gitlabtest":    {}, // for tests
