@@ -206,7 +206,7 @@ is "after SIGHUP it" "$(show rocm-nightly.service ActiveState)" active
 step "a new night, updated beside the daemon, while somebody uses the old one"
 publish 1
 old=/var/lib/rocm-nightly/slots/nightly-gfx1151/generations/${versions[0]}
-nobody sh -c "cd $old/opt/rocm && exec sleep 600" &
+nobody sh -c "exec 7<$old/manifest.json && exec sleep 600" &
 user=$!
 inside systemctl start rocm-nightly-update.service || fail "the second update failed"
 is "the active night" "$(readlink "$slot/current")" "generations/${versions[1]}"
@@ -218,10 +218,14 @@ is "the active night" "$(readlink "$slot/current")" "generations/${versions[0]}"
 service rollback gfx1151 >/dev/null 2>&1 || service use gfx1151 "${versions[1]}" >/dev/null 2>&1 || fail "and forth"
 is "the active night" "$(readlink "$slot/current")" "generations/${versions[1]}"
 
-step "prune sees whose it is, and removes what is nobody's"
-inside systemctl start rocm-nightly-prune.service || fail "prune failed"
+is "what somebody uses, after an update" "$(inside test -d "$old" && echo there)" there
+step "prune sees whose a night is that could go"
+publish 2
+inside systemctl start rocm-nightly-update.service || fail "the third update failed"
+inside systemctl start rocm-nightly-prune.service || true # what it cannot know of a container is said
 inside test -d "$old" || fail "what somebody uses was removed"
-inside journalctl --no-pager -o cat -u rocm-nightly-prune.service | grep -v '^$' | tail -n 5
+said=$(inside journalctl --no-pager -o cat -u rocm-nightly-prune.service)
+[[ $said == *"${versions[0]} stays"*sleep* ]] || fail "prune does not know who uses it: $said"
 kill "$user"
 wait "$user" 2>/dev/null || true
 

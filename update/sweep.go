@@ -43,7 +43,10 @@ func SweepSpools(ctx context.Context, st *store.Store, now time.Time, dry bool) 
 		return s, fmt.Errorf("sweep downloads: %w", err)
 	}
 	channels, err := os.ReadDir(filepath.Dir(filepath.Dir(st.SpoolDir("nightly", "x"))))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil // nothing was ever downloaded: the index is a directory of this machine
+	}
+	if err != nil {
 		return s, fmt.Errorf("sweep downloads: %w", err)
 	}
 	for _, ch := range channels {
