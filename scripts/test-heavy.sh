@@ -14,6 +14,8 @@ ROCM_NIGHTLY_AXE_KILLS=${ROCM_NIGHTLY_AXE_KILLS:-3000} ROCM_NIGHTLY_AXE_CUTS=${R
 ROCM_NIGHTLY_AXE_FAULTS=all "$GO" test -count=1 -tags faults -run Fault -timeout 60m ./internal/e2e
 "$GO" test -count=1 -tags faults -run Fault -timeout 60m ./bump
 "$GO" test -count=1 -tags heavy -timeout 60m ./...
+# A fresh Debian, booted. Not every machine can: it says so.
+./scripts/test-install.sh || [ $? = 77 ]
 FUZZTIME=${FUZZTIME:-60s} ./scripts/fuzz.sh
 # The goals are set for a quiet machine, and one of them is not reached everywhere.
 ./scripts/bench.sh || echo "test-heavy: the benchmarks did not reach all of their goals: see above" >&2
