@@ -4,12 +4,31 @@
 GO ?= go
 BIN = bin/rocm-nightly
 
-.PHONY: all build demo test test-heavy lint fuzz bench corpus clean
+.PHONY: all build demo test test-heavy lint fuzz bench corpus release packages install uninstall clean
 
 all: build
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/rocm-nightly
+
+# Everything that is published, in dist; docs/release.md.
+release:
+	./scripts/release.sh
+
+# deb, rpm and Arch package for this machine alone.
+packages:
+	./scripts/release.sh --packages --arch $$($(GO) env GOHOSTARCH)
+
+# DESTDIR= and PREFIX=/usr/local say where to; nothing is enabled or started.
+install: build
+	rm -rf bin/layout
+	./scripts/layout.sh $(BIN) $(BIN) bin/layout
+	bin/layout/install.sh
+
+uninstall: build
+	rm -rf bin/layout
+	./scripts/layout.sh $(BIN) $(BIN) bin/layout
+	bin/layout/install.sh --uninstall
 
 demo: build
 	./$(BIN) demo
@@ -33,4 +52,4 @@ corpus:
 	./scripts/corpus.sh
 
 clean:
-	rm -rf bin
+	rm -rf bin dist
