@@ -16,6 +16,9 @@ ROCM_NIGHTLY_AXE_FAULTS=all "$GO" test -count=1 -tags faults -run Fault -timeout
 "$GO" test -count=1 -tags heavy -timeout 60m ./...
 # A fresh Debian, booted. Not every machine can: it says so.
 ./scripts/test-install.sh || [ $? = 77 ]
+# The other processor of a release: sizes of the kernel's fields differ there.
+GOARCH=arm64 CGO_ENABLED=0 "$GO" vet ./...
+(cd packaging && "$GO" test -count=1 -tags heavy -timeout 30m ./...)
 FUZZTIME=${FUZZTIME:-60s} ./scripts/fuzz.sh
 # The goals are set for a quiet machine, and one of them is not reached everywhere.
 ./scripts/bench.sh || echo "test-heavy: the benchmarks did not reach all of their goals: see above" >&2

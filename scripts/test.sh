@@ -56,6 +56,10 @@ fi
 if [ $# = 0 ]; then
 	"$GO" test -vet=off -tags faults -count=1 -timeout 20m -v -run 'Fault|Armed|Kinds' ./internal/fault ./internal/e2e >>"$log" 2>&1 || status=$?
 fi
+# What a release is packed into, by a module of its own.
+if [ $# = 0 ]; then
+	(cd packaging && "$GO" test -vet=off -count=1 -timeout 10m -v ./...) >>"$log" 2>&1 || status=$?
+fi
 grep -E '^(ok|FAIL|panic:|\?)' "$log" | grep -v 'no test files' || true
 skipped=$(grep -E '^ *--- SKIP' "$log" || true)
 if [ "$status" != 0 ]; then

@@ -60,7 +60,7 @@ func (a *app) again() *app {
 	return &app{
 		stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, getenv: a.getenv, environ: a.environ, ignored: a.ignored, uid: a.uid,
 		machine: a.machine, ldconfig: a.ldconfig, configFile: a.configFile, rootFlag: a.rootFlag, logFormat: a.logFormat,
-		progress: a.progress, verbose: a.verbose, quiet: a.quiet, json: a.json,
+		progress: a.progress, verbose: a.verbose, quiet: a.quiet, json: a.json, doing: a.doing,
 	}
 }
 
