@@ -243,7 +243,7 @@ func (d *Daemon) pause() time.Duration {
 		}
 	}
 	if d.now != nil && d.now.dirty {
-		most = min(most, d.now.shown.Add(showEvery).Sub(time.Now()))
+		most = min(most, time.Until(d.now.shown.Add(showEvery)))
 	}
 	return max(most, minPause)
 }
@@ -267,6 +267,8 @@ func (d *Daemon) look(ctx context.Context) {
 	d.snapshot(ctx, tick)
 	if d.changed || tick {
 		d.publish()
+	}
+	if d.changed {
 		d.save()
 	}
 	d.changed = false

@@ -83,9 +83,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// The bounds of a walk over a pattern: two days of every minute, and a leap year.
+// The bounds of a walk over a pattern: more than a day of the closest that is taken,
+// into the next one, and a leap year.
 const (
-	maxWalk  = 2 * 24 * 60
+	maxWalk  = 400
 	maxAhead = 5 * 366 * 24 * time.Hour
 )
 
@@ -99,7 +100,9 @@ func (z *zoned) closest(now time.Time) time.Duration {
 		if next.IsZero() || next.Sub(now) > maxAhead {
 			break
 		}
-		shortest = min(shortest, next.Sub(at))
+		if shortest = min(shortest, next.Sub(at)); shortest < minInterval {
+			break
+		}
 		at = next
 	}
 	return shortest
