@@ -54,7 +54,8 @@ const inspect = async (page) => {
 			const wrong = watch(page, new URL(url).origin);
 			await page.goto(url, { waitUntil: "load" });
 			await page.waitForSelector("#live[data-state=on]", { timeout: 10000 });
-			await page.evaluate(() => { for (const d of document.querySelectorAll("details")) d.open = true; });
+			// Fourteen targets, all open, take axe long; one is like the other.
+			if (input.full || name !== "many") await page.evaluate(() => { for (const d of document.querySelectorAll("details")) d.open = true; });
 			wrong.push(...await inspect(page));
 			await shot(page, `${name}-${size}-${theme}`);
 			say(`${name} ${size} ${theme}`, wrong);
@@ -64,6 +65,7 @@ const inspect = async (page) => {
 
 	// Without JavaScript the page says the same.
 	for (const [name, url] of Object.entries(input.pages)) {
+		if (!input.full && name !== "empty" && name !== "failed") continue;
 		const page = await browser.newPage({ javaScriptEnabled: false });
 		const wrong = watch(page, new URL(url).origin);
 		await page.goto(url);
