@@ -40,6 +40,7 @@ func (d *deeds) Use(_ context.Context, slot, version string) error {
 // The page in Chromium: accessible, readable on a phone, silent, alone, live, and
 // usable by keyboard, in every state.
 func TestPageInChromium(t *testing.T) {
+	t.Parallel()
 	pages := map[string]string{}
 	for name, st := range scenarios() {
 		_, ts := start(t, Options{Source: hub(st)})

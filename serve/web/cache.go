@@ -104,6 +104,7 @@ type section struct {
 type page struct {
 	of       *state.State
 	made     time.Time
+	title    string
 	sections []section
 	whole    *body // for those who are not signed in
 }

@@ -157,6 +157,10 @@ func (s *server) pageEvents(w http.ResponseWriter, r *http.Request) {
 		} else if t.ids != ids {
 			return append(out.Bytes(), "event: layout\ndata: {}\n\n"...), nil
 		}
+		if t.sent["title"] != p.title { // plain text of one line
+			t.sent["title"] = p.title
+			fmt.Fprintf(&out, "event: title\ndata: %s\n\n", p.title)
+		}
 		for _, part := range p.sections {
 			if t.sent[part.id] == part.sum {
 				continue

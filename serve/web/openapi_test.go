@@ -163,6 +163,7 @@ func prism(t *testing.T, server string) string {
 // Real answers are as they are described: a proxy that knows the description
 // stands between.
 func TestAnswersAreAsDescribed(t *testing.T) {
+	t.Parallel()
 	const slot = "nightly-gfx1151"
 	ready := true
 	_, ts := start(t, Options{Source: hub(failed()), Actions: new(deeds), Token: testToken,

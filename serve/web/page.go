@@ -106,7 +106,7 @@ type slotPart struct {
 // session goes.
 func (s *server) makePage(st *state.State, now time.Time, in bool, mark string) (*page, error) {
 	v := newView(st, now, in, s.canAct(), mark)
-	p := &page{of: st, made: now}
+	p := &page{of: st, made: now, title: title(st)}
 	add := func(name, id string, data any) error {
 		b, err := s.tmpl.make(name, data)
 		b = bytes.TrimSpace(b)
@@ -142,7 +142,7 @@ func (s *server) makePage(st *state.State, now time.Time, in bool, mark string) 
 // whole puts the page together.
 func (s *server) whole(p *page, st *state.State, now time.Time, in bool, flash *flash) ([]byte, error) {
 	f := s.frame(st, now)
-	f.Title, f.Home, f.Live, f.In, f.CSRF = title(st), true, true, in, s.cache.mark
+	f.Title, f.Home, f.Live, f.In, f.CSRF = p.title, true, true, in, s.cache.mark
 	var out bytes.Buffer
 	for _, name := range []string{"head", "flash", "nav"} {
 		data := any(f)

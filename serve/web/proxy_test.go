@@ -73,7 +73,9 @@ server { listen unix:%[3]s ssl; server_name rocm.example.net; ssl_certificate %[
 	}
 	defer func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() }()
 
-	tr := &http.Transport{TLSClientConfig: trusting(), Dial: func(_, _ string) (net.Conn, error) { return net.Dial("unix", front) }}
+	tr := &http.Transport{TLSClientConfig: trusting(), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", front)
+	}}
 	defer tr.CloseIdleConnections()
 	do := func(method, path, form string, header ...string) *http.Response {
 		t.Helper()

@@ -107,6 +107,7 @@ func TestUnixSocket(t *testing.T) {
 
 // Who opens connections and sends little is let go, and keeps nobody else out.
 func TestSlowClientsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for the limit of a slow header")
 	}
@@ -277,6 +278,7 @@ func readUntil(t *testing.T, r *bufio.Reader, want string) {
 }
 
 func TestEventsTellOfChanges(t *testing.T) {
+	t.Parallel()
 	for path, wants := range map[string][2]string{
 		"/events":        {`"id":"running"`, "1.9 GiB of 3.2 GiB"},
 		"/api/v1/events": {"event: state", `"done":2000000000`},

@@ -180,6 +180,9 @@ func (s *server) survive(w http.ResponseWriter, r *http.Request) {
 // somebody else's whose name leads to this address is not let in: that is how
 // browsers are made to read what only their machine reaches.
 func (s *server) known(host string) bool {
+	if host == "" { // HTTP/1.0, which no browser speaks
+		return true
+	}
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

@@ -65,6 +65,7 @@
 		source = new EventSource("/events");
 		source.addEventListener("open", () => { failures = 0; say("on", "live"); });
 		source.addEventListener("clock", (e) => { asOf = Date.now(); ahead = Number(e.data) - asOf; });
+		source.addEventListener("title", (e) => { document.title = e.data; });
 		source.addEventListener("part", (e) => put(JSON.parse(e.data)));
 		source.addEventListener("layout", () => location.reload());
 		source.addEventListener("error", () => {

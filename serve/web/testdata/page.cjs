@@ -93,6 +93,7 @@ const inspect = async (page) => {
 		await page.request.post(input.live.move + "?version=10.2.0a20991231");
 		await page.waitForFunction(() => document.querySelector(".slot .big").textContent.includes("20991231"), undefined, { timeout: 8000 })
 			.catch(() => wrong.push("the slot does not change"));
+		if (await page.title() !== "▶ rocm-nightly on buildbox") wrong.push(`the title is ${await page.title()}`);
 		if (!await page.evaluate(() => window.stays)) wrong.push("the page was loaded again");
 		if (await first.evaluate((d) => d.open) !== was) wrong.push("what was opened or closed did not stay so");
 		if (!await page.evaluate(() => document.activeElement.matches("summary"))) wrong.push("the focus was lost");
