@@ -36,7 +36,7 @@ func (t *task) attemptsBefore(name string) []Attempt {
 		Attempt
 		Attempts []Attempt `json:"attempts"`
 	}
-	err := t.slot.ReadRun(name, &was)
+	err := t.slot.ReadRunPart(name, &was, "audit", "smoke", "reused", "repack")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

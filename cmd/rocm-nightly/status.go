@@ -175,7 +175,7 @@ func (s *slotStatus) past(sl *store.Slot, wanted bool) error {
 	}
 	for _, r := range runs {
 		var rec update.Record
-		if err := sl.ReadRun(r.Name, &rec); err != nil {
+		if err := sl.ReadRunPart(r.Name, &rec, "audit", "smoke"); err != nil {
 			rec.Error = err.Error()
 		}
 		s.Runs = append(s.Runs, runStatus{r.Name, rec.Finished, rec.Exit, rec.Error, rec.Attempts})

@@ -137,12 +137,13 @@ func (v *view) expires(in Install, sl *store.Slot, g state.Generation) string {
 	if err != nil {
 		return ""
 	}
-	uploaded := time.Time{}
+	var at time.Time
 	if gen, err := sl.Current(); err == nil && gen != nil {
-		m, _ := v.t.manifest(v.o.Store, *gen) // its error was told
-		uploaded = m.uploaded
+		if m, err := v.t.manifest(v.o.Store, *gen); err == nil { // else it was told
+			at = uploaded(v.o.Store, m)
+		}
 	}
-	day, ok := update.Expiry(ver, uploaded, in.Retention)
+	day, ok := update.Expiry(ver, at, in.Retention)
 	if !ok {
 		return ""
 	}

@@ -43,10 +43,11 @@ type record struct {
 type facts struct {
 	written   time.Time
 	size      int64 // of the file
+	name      string // of the tarball
+	channel   string
 	digest    string
 	bytes     int64
-	uploaded  time.Time // as the ledger has it; zero: unknown
-	published time.Time // the night, or else uploaded
+	published time.Time // the night, or else the upload
 	err       error
 	seen      bool
 }
@@ -111,7 +112,7 @@ type recordForm struct {
 func readRecord(sl *store.Slot, r store.Run) record {
 	rec := record{written: r.Written, run: state.Run{Name: r.Name, Stages: []state.Stage{}}}
 	var f recordForm
-	if err := sl.ReadRun(r.Name, &f); err != nil {
+	if err := sl.ReadRunPart(r.Name, &f, "audit", "smoke", "reused"); err != nil {
 		rec.run.Finished, rec.run.Error = r.Written, cut(told(r.Name, err))
 		if _, verr := release.ParseVersion(r.Name); verr == nil {
 			rec.run.Version = r.Name
@@ -181,21 +182,31 @@ func readFacts(st *store.Store, g store.Generation) facts {
 	if err != nil {
 		return facts{err: fmt.Errorf("read what %s was made of: %w", g.Name, err)}
 	}
-	out := facts{digest: m.Digest, bytes: m.Counts.Bytes}
-	if pins, err := st.FindPins(m.Name); err == nil {
-		for _, p := range pins {
-			if p.Channel == m.Channel && !p.MTime.IsZero() {
-				out.uploaded = p.MTime.UTC()
-			}
+	out := facts{name: m.Name, channel: m.Channel, digest: m.Digest, bytes: m.Counts.Bytes}
+	if v, err := release.ParseVersion(g.Version); err == nil {
+		if _, ok := v.Date(); !ok { // else the ledger, which may be long, need not be asked
+			out.published = uploaded(st, out)
 		}
 	}
 	return out
 }
 
-// nightOf says when a version was published: the night that it names, or else when
-// its tarball was uploaded.
+// uploaded is when a tarball was, as the ledger has it; zero: unknown.
+func uploaded(st *store.Store, m facts) (at time.Time) {
+	pins, err := st.FindPins(m.name)
+	if err != nil {
+		return at
+	}
+	for _, p := range pins {
+		if p.Channel == m.channel && !p.MTime.IsZero() {
+			at = p.MTime.UTC()
+		}
+	}
+	return at
+}
+
+// nightOf says when a version was published: the night that it names, if it does.
 func nightOf(m facts, version string) facts {
-	m.published = m.uploaded
 	if v, err := release.ParseVersion(version); err == nil {
 		if day, ok := v.Date(); ok {
 			m.published = day
