@@ -42,7 +42,7 @@ type record struct {
 // facts are what is shown of one manifest.
 type facts struct {
 	written   time.Time
-	size      int64 // of the file
+	size      int64  // of the file
 	name      string // of the tarball
 	channel   string
 	digest    string
