@@ -18,8 +18,8 @@ import (
 // called. Targets without a pin are left out. Files are read and written below
 // dir alone; a symlink in place of a file is refused. Nothing is written unless
 // every edit of every file can be made; each file is then replaced by one
-// rename, its mode kept. Of the options, DryRun, Migrate, Older, Proofs and
-// Verified count. Errors are those of Run that have to do with files.
+// rename, its mode kept. Of the options, DryRun, Migrate and Older
+// count. Errors are those of Run that have to do with files.
 func Write(dir string, repo Repo, pins map[string]Pin, o Options) (_ *Result, err error) {
 	repo, o = withDefaults(repo, o)
 	p, err := planFiles(repo.Files, pins)
@@ -66,15 +66,6 @@ func Write(dir string, repo Repo, pins map[string]Pin, o Options) (_ *Result, er
 		}
 	}
 	return res, nil
-}
-
-// WriteCheckout is Write for files alone; it returns the values that changed.
-func WriteCheckout(dir string, files []File, pins map[string]Pin) ([]Edit, error) {
-	res, err := Write(dir, Repo{Files: files}, pins, Options{})
-	if err != nil {
-		return nil, err
-	}
-	return res.Edits, nil
 }
 
 // readRegular reads a regular file that is no larger than an edit takes.

@@ -24,13 +24,22 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
+// writeCheckout is Write for files alone; it returns the values that changed.
+func writeCheckout(dir string, files []File, pins map[string]Pin) ([]Edit, error) {
+	res, err := Write(dir, Repo{Files: files}, pins, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return res.Edits, nil
+}
+
 func TestWriteCheckout(t *testing.T) {
 	dir := checkout(t)
 	files := []File{
 		{Path: "flake.nix", Target: "gfx1151", Set: map[string]string{"version": "{{.Version}}", "srcHash": "{{.SRI}}"}, Fetches: fetches},
 		{Path: "sub/pins.nix", Target: "gfx900", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
 	}
-	edits, err := WriteCheckout(dir, files, night(newVersion))
+	edits, err := writeCheckout(dir, files, night(newVersion))
 	if err != nil || len(edits) != 2 || edits[1] != (Edit{"flake.nix", "version", "gfx1151", "10.2.0a20260928", newVersion}) {
 		t.Fatalf("%+v, %v", edits, err)
 	}
@@ -41,7 +50,7 @@ func TestWriteCheckout(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "flake.nix")); err != nil || info.Mode() != 0o640 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if edits, err = WriteCheckout(dir, files, night(newVersion)); err != nil || len(edits) != 0 {
+	if edits, err = writeCheckout(dir, files, night(newVersion)); err != nil || len(edits) != 0 {
 		t.Errorf("again: %+v, %v", edits, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".rocm*")); len(left) != 0 {
@@ -62,7 +71,7 @@ func TestWriteCheckoutStaysInside(t *testing.T) {
 	for path, want := range map[string]string{
 		"dir/flake.nix": "escapes", "link.nix": "it is a symlink", "../flake.nix": "not a relative path", "sub": "it is a directory", "none": "no such file",
 	} {
-		_, err := WriteCheckout(dir, []File{{Path: path, Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches}}, night(newVersion))
+		_, err := writeCheckout(dir, []File{{Path: path, Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches}}, night(newVersion))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", path, err, want)
 		}
@@ -74,7 +83,7 @@ func TestWriteCheckoutStaysInside(t *testing.T) {
 
 func TestWriteCheckoutIsAllOrNothing(t *testing.T) {
 	dir := checkout(t)
-	_, err := WriteCheckout(dir, []File{
+	_, err := writeCheckout(dir, []File{
 		{Path: "flake.nix", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
 		{Path: "sub/pins.nix", Set: map[string]string{"version": "{{.Version}}"}, Fetches: fetches},
 	}, night(newVersion))
