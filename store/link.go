@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -137,16 +136,6 @@ func (ls LinkStatus) foreign() string {
 	return ls.What + " is there, which is not ours"
 }
 
-// CheckLink returns nil if Link could set path, else a *LinkError that says
-// what is there and what to try. It changes nothing.
-func (s *Store) CheckLink(path string) error {
-	ls, err := s.LinkStatus(path)
-	if err != nil {
-		return err
-	}
-	return s.refuseLink(ls)
-}
-
 func (s *Store) refuseLink(ls LinkStatus) error {
 	path := ls.Path
 	if err := s.refusePlace(path); err != nil {
@@ -174,16 +163,4 @@ func (s *Store) refusePlace(path string) error {
 		}
 	}
 	return nil
-}
-
-// Link is MakeLink for the link of an install of the config.
-func (s *Store) Link(path string, sl *Slot) error {
-	_, err := s.MakeLink(context.Background(), sl, LinkOptions{Path: path, By: LinkByConfig})
-	return err
-}
-
-// Unlink is DropLink for who does not ask what became of it.
-func (s *Store) Unlink(path string) error {
-	_, err := s.DropLink(context.Background(), path)
-	return err
 }

@@ -136,11 +136,8 @@ func (s *Store) tarballsInUse(slot string) (map[release.Digest]bool, error) {
 	return digests, nil
 }
 
-// RemoveTarball removes a kept tarball, whoever wants it. The caller holds
-// run.lock.
-func (s *Store) RemoveTarball(t *Tarball) error { return s.removeTarball(t) }
-
-// removeTarball takes it out of sight, durably, and then deletes it.
+// removeTarball takes a kept tarball out of sight, durably, and then deletes it,
+// whoever wants it. The caller holds run.lock.
 func (s *Store) removeTarball(t *Tarball) error {
 	err := s.asOwner(func() error {
 		dying := filepath.Join(filepath.Dir(t.Dir), dyingPrefix+random())
