@@ -2,26 +2,32 @@ package notify
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocm-nightly/rocm-nightly/internal/plain"
 )
 
 // Bounds of the memory: of its file in bytes, of its lists, of how often and for how
 // long an event is tried, and of how long it is known that something was told.
 const (
-	memoryBytes = 1 << 20
-	maxTold     = 2000
-	maxOutbox   = 200
+	memoryBytes = 4 << 20
+	maxTold     = 500
+	maxOutbox   = 100
+	maxName     = 200 // of what an event is about, in bytes
 	maxTries    = 100
 	outboxAge   = 72 * time.Hour
 	toldAge     = 180 * 24 * time.Hour
@@ -73,6 +79,7 @@ func cures(mark string) []string {
 
 // add puts an event into the outbox if it is news for the sink.
 func (m *memory) add(s Sink, e Event, now time.Time) {
+	e = e.bounded()
 	if e.Kind == Recovered {
 		if !m.cure(s.Name, e) {
 			return
@@ -87,6 +94,23 @@ func (m *memory) add(s Sink, e Event, now time.Time) {
 		return
 	}
 	m.Outbox = append(m.Outbox, pending{Sink: s.Name, ID: eventID(e), Event: e, Since: now})
+}
+
+// bounded is an event that fits into the memory, whatever an index or a forge has
+// written. What is cut ends in a hash, so that what differs stays different.
+func (e Event) bounded() Event {
+	for _, name := range []*string{&e.Key, &e.Mark, &e.Host, &e.Slot, &e.Version, &e.From} {
+		t := plain.Cut(*name, maxName)
+		if strings.HasSuffix(t, "…") {
+			t += fmt.Sprintf("%.12x", sha256.Sum256([]byte(*name)))
+		}
+		*name = t
+	}
+	e.Title, e.Text = plain.Cut(strings.Join(strings.Fields(e.Title), " "), maxTitle), plainLines(e.Text, maxText)
+	if !link(e.URL) {
+		e.URL = ""
+	}
+	return e
 }
 
 // supersede takes back what could not be sent and is not so any more, also where the
@@ -275,6 +299,9 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	defer cancel()
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
+		if errors.Is(err, fs.ErrPermission) { // root has written it: to replace it, the directory is enough
+			f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -315,6 +315,58 @@ func TestPanicOfAService(t *testing.T) {
 	}
 }
 
+// What it writes it can read again, whatever others have written into events.
+func TestMemoryStaysReadable(t *testing.T) {
+	m := &memory{Schema: 1}
+	now := time.Unix(1790000000, 0)
+	bad := strings.Repeat("<\u2028", 5000)
+	for i := range maxTold + 2*maxOutbox {
+		e := Event{Kind: NewBytes, Key: bad + fmt.Sprint(i), Mark: bad + fmt.Sprint(i), Host: bad, Slot: bad, Version: bad, From: bad, Title: bad, Text: bad, URL: "https://h/" + bad}
+		m.add(Sink{Name: strings.Repeat("n", 64)}, e, now)
+		if i < maxTold+1 {
+			m.settle([]outcome{{pending: m.Outbox[len(m.Outbox)-1], tried: true}}, now)
+		}
+	}
+	m.expire(now)
+	raw, err := json.Marshal(m)
+	if err != nil || len(raw) > memoryBytes || len(m.Told) != maxTold || len(m.Outbox) != maxOutbox {
+		t.Errorf("%v: %d bytes of %d, %d, %d", err, len(raw), memoryBytes, len(m.Told), len(m.Outbox))
+	}
+	if m.Outbox[0].Event.Mark == m.Outbox[1].Event.Mark {
+		t.Error("what differs is the same when it is cut")
+	}
+}
+
+// FuzzMemory: a file that others have written breaks nothing, and what is told goes on.
+func FuzzMemory(f *testing.F) {
+	f.Add([]byte(`{"schema": 1, "told": [{"sink": "a", "kind": "failed", "key": "s"}], "outbox": [{"sink": "a", "id": "x", "event": {"kind": "installed"}, "claimed": "9999-01-01T00:00:00Z"}]}`))
+	f.Add([]byte(`{"schema": 1, "outbox": [{}, {"tries": -1}]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := &memory{}
+		if json.Unmarshal(raw, m) != nil {
+			return
+		}
+		now := time.Unix(1790000000, 0)
+		e := ev(NewBytes, "fuzz", "mark that nobody has")
+		e.Time = now
+		m.add(Sink{Name: "a"}, e, now)
+		m.add(Sink{Name: "a"}, ev(Recovered, "s", Failed), now)
+		m.expire(now)
+		due := m.claim([]string{"a"}, now)
+		if !slices.ContainsFunc(due, func(p pending) bool { return p.Event.Mark == e.Mark }) && !bytes.Contains(raw, []byte("mark")) {
+			t.Fatalf("it is not told: %+v", m)
+		}
+		var results []outcome
+		for _, p := range due {
+			results = append(results, outcome{pending: p, tried: true})
+		}
+		m.settle(results, now)
+		if len(m.Told) > maxTold+len(due) || len(m.Outbox) > maxOutbox {
+			t.Fatal("it grows")
+		}
+	})
+}
+
 // Whatever happens in whatever order: nobody is told the same twice in a row, and who
 // is there in the end has been told how things are.
 func TestToldOnceModel(t *testing.T) {

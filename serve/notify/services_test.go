@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // through sends all that goes to http.DefaultTransport to w: the services have no
@@ -306,6 +308,32 @@ func TestMarkdownServices(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of any text, no service gets what it would make a mention or a link of.
+func TestMarkupModel(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"@", "everyone", "<", "!", ">", "[", "](", "http://x", "\\", "`", "*", "|", "a", "\u200b", "\n", "&lt;"})
+	rapid.Check(t, func(rt *rapid.T) {
+		in := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt, "text"), "")
+		for name, sv := range serviceTable() {
+			got := sv.plain(in)
+			if name == "slack" && strings.ContainsAny(got, "<>") {
+				rt.Errorf("slack: %q", got)
+			}
+			if slices.Contains([]string{"discord", "mattermost", "teams", "rocketchat", "matrix", "telegram"}, name) && strings.Contains(strings.ReplaceAll(got, noMention, ""), "@") {
+				rt.Errorf("%s: a mention in %q", name, got)
+			}
+			if slices.Contains([]string{"discord", "mattermost"}, name) {
+				bare := strings.ReplaceAll(got, `\\`, "")
+				for _, c := range "[]<>*`|" {
+					bare = strings.ReplaceAll(bare, `\`+string(c), "")
+				}
+				if strings.ContainsAny(bare, "[]<>*`|\\") {
+					rt.Errorf("%s: %q", name, got)
+				}
+			}
+		}
+	})
 }
 
 func TestLinksThatStand(t *testing.T) {

@@ -52,9 +52,7 @@ func telegramChats(u *url.URL) ([]string, error) {
 	for key, values := range u.Query() {
 		switch strings.ToLower(key) {
 		case "chats", "channels":
-			for _, chat := range strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' || r == ' ' }) {
-				chats = append(chats, chat)
-			}
+			chats = append(chats, strings.FieldsFunc(strings.Join(values, ","), func(r rune) bool { return r == ',' || r == ' ' })...)
 		case "notification", "preview", "parsemode":
 		default:
 			return nil, fmt.Errorf("there is no parameter %.40q", key)

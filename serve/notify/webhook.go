@@ -81,7 +81,7 @@ func (h *hook) send(ctx context.Context, id string, e Event) error {
 		return fmt.Errorf("write the event as JSON: %w", err)
 	}
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
-		err, retry := h.post(ctx, id, body)
+		retry, err := h.post(ctx, id, body)
 		if err == nil || retry < 0 || ctx.Err() != nil {
 			return err
 		}
@@ -103,10 +103,10 @@ func (h *hook) send(ctx context.Context, id string, e Event) error {
 const forGood = time.Duration(-1)
 
 // post sends once. retry is how long the receiver wants to be left alone, or forGood.
-func (h *hook) post(ctx context.Context, id string, body []byte) (err error, retry time.Duration) {
+func (h *hook) post(ctx context.Context, id string, body []byte) (retry time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.sink.URL, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("its address is no URL"), forGood
+		return forGood, errors.New("its address is no URL")
 	}
 	at := h.now()
 	req.Header.Set("Content-Type", "application/json")
@@ -118,25 +118,25 @@ func (h *hook) post(ctx context.Context, id string, body []byte) (err error, ret
 	}
 	res, err := h.client.Do(req)
 	if err != nil {
-		return h.hide.error(err), 0
+		return 0, h.hide.error(err)
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read
 	said, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if res.StatusCode/100 == 2 {
-		return nil, 0
+		return 0, nil
 	}
 	err = fmt.Errorf("it answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))
 	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
-		return fmt.Errorf("%w: it leads to another address, which is not followed (name that one)", err), forGood
+		return forGood, fmt.Errorf("%w: it leads to another address, which is not followed (name that one)", err)
 	}
 	if text := plain.Cut(string(bytes.TrimSpace(said)), 200); text != "" {
 		err = fmt.Errorf("%w: %s", err, h.hide.text(text))
 	}
 	switch {
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout, res.StatusCode/100 == 5:
-		return err, retryAfter(res.Header.Get("Retry-After"), at)
+		return retryAfter(res.Header.Get("Retry-After"), at), err
 	}
-	return err, forGood
+	return forGood, err
 }
 
 // retryAfter reads the header, seconds or a date (RFC 9110, section 10.2.3); 0 if it
