@@ -103,7 +103,6 @@ remove_copies() {
 }
 
 step "boot"
-[ -n "$deb" ] || install_copies
 echo container >"$root/etc/hostname"
 # The one hierarchy of cgroups, also where the host still has the old ones beside it.
 # A container may not make cages unless it is told so; a machine may.
@@ -128,6 +127,7 @@ if [ -n "$deb" ]; then
 	install -m644 "$deb" "$root/root/rocm-nightly.deb"
 	inside dpkg -i /root/rocm-nightly.deb
 else
+	install_copies
 	inside systemd-sysusers
 	inside systemctl daemon-reload
 fi

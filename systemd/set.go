@@ -76,7 +76,7 @@ func Set(o Options) ([]File, error) {
 		}
 		unit := strings.Replace(string(text), "ExecStart="+shippedExec, "ExecStart="+command, 1)
 		files = append(files, File{name, kind, Mark + unit})
-		more, err := o.dropIns(name, kind)
+		more, err := o.over(name, kind)
 		if err != nil {
 			return nil, err
 		}
@@ -117,18 +117,13 @@ func (o Options) Enable() []string {
 	})
 }
 
-// dropIns are what o lays over one unit.
-func (o Options) dropIns(unit string, kind Kind) ([]File, error) {
+// over is what o lays over one unit.
+func (o Options) over(unit string, kind Kind) ([]File, error) {
 	var files []File
 	for name, want := range map[string]bool{"laptop": o.Laptop, "gpu": o.GPU && !o.User} {
-		text, err := fs.ReadFile(Files, "drop-ins/"+unit+"@"+name+".conf")
-		if !want || errors.Is(err, fs.ErrNotExist) {
-			continue
+		if text := dropIns[unit][name]; want && text != "" {
+			files = append(files, File{unit + ".d/" + name + ".conf", kind, Mark + text})
 		}
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, File{unit + ".d/" + name + ".conf", kind, Mark + string(text)})
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	if o.User || o.Root == "" || o.Root == DefaultRoot || !strings.HasSuffix(unit, ".service") {
