@@ -255,15 +255,6 @@ func TestArchPackageIsRemovedWhole(t *testing.T) {
 	lives(t, root, pacman("-U", file), pacman("-U", file), pacman("-Rn", "rocm-nightly"))
 }
 
-func TestLintianHasNoErrors(t *testing.T) {
-	t.Parallel()
-	need(t, "lintian")
-	out, err := exec.Command("lintian", "--fail-on", "error,warning", "--allow-root", release(t).path(".deb")).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "E:") || strings.Contains(string(out), "W:") || strings.Contains(string(out), "unused-override") {
-		t.Errorf("lintian: %v\n%s", err, out)
-	}
-}
-
 func TestScriptsAreClean(t *testing.T) {
 	t.Parallel()
 	need(t, "shellcheck")

@@ -17,7 +17,7 @@ func tarball(dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(f, gzip.DefaultCompression)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -43,5 +44,14 @@ func TestTwoReleasesOfACommitAreEqual(t *testing.T) {
 	b := make(other, "077", "TZ=Pacific/Chatham", "LC_ALL=C.UTF-8", "GOAMD64=v3", "GOFLAGS=-v -tags=nothing", "COMMIT="+commit[:len(commit)-1], "SOURCE_DATE_EPOCH="+epoch[:len(epoch)-1])
 	if a != b {
 		t.Errorf("two releases of one commit differ:\n%s\n%s", a, b)
+	}
+}
+
+// What Debian's own checker says, but for what is explained in the package.
+func TestLintianHasNoErrors(t *testing.T) {
+	need(t, "lintian")
+	out, err := exec.Command("lintian", "--fail-on", "error,warning", "--allow-root", release(t).path(".deb")).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "E:") || strings.Contains(string(out), "W:") || strings.Contains(string(out), "unused-override") {
+		t.Errorf("lintian: %v\n%s", err, out)
 	}
 }
