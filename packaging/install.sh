@@ -14,9 +14,13 @@ plan() {
 	for f in systemd/*.service systemd/*.socket systemd/*.timer systemd/*.path systemd/*.target systemd/*.slice; do
 		echo "$f 644 $PREFIX/lib/systemd/system/${f#systemd/}"
 	done
-	for f in systemd/user/*; do echo "$f 644 $PREFIX/lib/systemd/user/${f#systemd/user/}"; done
-	for f in systemd/sysusers.d/* systemd/tmpfiles.d/*; do echo "$f 644 $PREFIX/lib/${f#systemd/}"; done
-	for f in systemd/selinux/*; do echo "$f 644 $PREFIX/share/rocm-nightly/${f#systemd/}"; done
+	for f in systemd/*/*; do
+		case $f in
+		systemd/user/*) echo "$f 644 $PREFIX/lib/$f" ;;
+		systemd/sysusers.d/* | systemd/tmpfiles.d/*) echo "$f 644 $PREFIX/lib/${f#systemd/}" ;;
+		*) echo "$f 644 $PREFIX/share/rocm-nightly/${f#systemd/}" ;; # to copy from
+		esac
+	done
 	echo "completions/rocm-nightly.bash 644 $PREFIX/share/bash-completion/completions/rocm-nightly"
 	echo "completions/_rocm-nightly 644 ${ZSHDIR:-$PREFIX/share/zsh/site-functions}/_rocm-nightly"
 	echo "completions/rocm-nightly.fish 644 $PREFIX/share/fish/vendor_completions.d/rocm-nightly.fish"
@@ -46,8 +50,8 @@ case ${1:-} in
 	plan | while read -r from _ to; do
 		[ ! -e "$from" ] || rm -f "$DESTDIR$to"
 	done
-	for d in "$PREFIX/share/doc/rocm-nightly/docs" "$PREFIX/share/doc/rocm-nightly" "$PREFIX/share/rocm-nightly/selinux" "$PREFIX/share/rocm-nightly"; do
-		[ ! -d "$DESTDIR$d" ] || rmdir "$DESTDIR$d" 2>/dev/null || true
+	for d in "$PREFIX/share/doc/rocm-nightly" "$PREFIX/share/rocm-nightly"; do
+		[ ! -d "$DESTDIR$d" ] || find "$DESTDIR$d" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	done
 	;;
 *)

@@ -421,10 +421,10 @@ func wanted(t *testing.T) []string {
 			rel = "lib/systemd/system/" + rel
 		case dir == "user":
 			rel = "lib/systemd/" + rel
-		case dir == "selinux":
-			rel = "share/rocm-nightly/" + rel
-		default:
+		case dir == "sysusers.d" || dir == "tmpfiles.d":
 			rel = "lib/" + rel
+		default:
+			rel = "share/rocm-nightly/" + rel
 		}
 		all = append(all, "/usr/"+rel)
 		return nil
