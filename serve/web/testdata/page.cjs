@@ -53,7 +53,7 @@ const inspect = async (page) => {
 			const page = await browser.newPage({ viewport: sizes[size], colorScheme: theme, reducedMotion: "reduce" });
 			const wrong = watch(page, new URL(url).origin);
 			await page.goto(url, { waitUntil: "load" });
-			await page.waitForSelector("#live[data-state=on]", { timeout: 10000 });
+			await page.waitForSelector("#live[data-state=on]", { timeout: 30000 });
 			// Fourteen targets, all open, take axe long; one is like the other.
 			if (input.full || name !== "many") await page.evaluate(() => { for (const d of document.querySelectorAll("details")) d.open = true; });
 			wrong.push(...await inspect(page));
@@ -88,10 +88,10 @@ const inspect = async (page) => {
 		const was = await first.evaluate((d) => { d.open = !d.open; return d.open; });
 		await page.locator(".slot summary").first().focus();
 		await page.request.post(input.live.move + "?done=2900000000");
-		await page.waitForFunction(() => document.querySelector("#running progress").value === 2900000000, undefined, { timeout: 8000 })
+		await page.waitForFunction(() => document.querySelector("#running progress").value === 2900000000, undefined, { timeout: 30000 })
 			.catch(() => wrong.push("the progress does not move"));
 		await page.request.post(input.live.move + "?version=10.2.0a20991231");
-		await page.waitForFunction(() => document.querySelector(".slot .big").textContent.includes("20991231"), undefined, { timeout: 8000 })
+		await page.waitForFunction(() => document.querySelector(".slot .big").textContent.includes("20991231"), undefined, { timeout: 30000 })
 			.catch(() => wrong.push("the slot does not change"));
 		if (await page.title() !== "▶ rocm-nightly on buildbox") wrong.push(`the title is ${await page.title()}`);
 		if (!await page.evaluate(() => window.stays)) wrong.push("the page was loaded again");
