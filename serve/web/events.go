@@ -57,6 +57,7 @@ func (s *streams) enter(remote string) (leave func(), ok bool) {
 type stream struct {
 	w    http.ResponseWriter
 	ctl  *http.ResponseController
+	slow time.Duration  // how long it may take to read
 	sent map[string]any // a mark of what it has of each part
 	ids  string
 }
@@ -64,7 +65,7 @@ type stream struct {
 // tell writes, or fails: a client that does not read is let go.
 func (t *stream) tell(b []byte) error {
 	// A recorder in a test has no deadline, and can always be written to.
-	_ = t.ctl.SetWriteDeadline(time.Now().Add(eventWrite))
+	_ = t.ctl.SetWriteDeadline(time.Now().Add(t.slow))
 	if _, err := t.w.Write(b); err != nil {
 		return fmt.Errorf("tell a client: %w", err)
 	}
@@ -85,7 +86,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request, stay func() bool
 		return
 	}
 	defer leave()
-	t := &stream{w: w, ctl: http.NewResponseController(w), sent: map[string]any{}}
+	t := &stream{w: w, ctl: http.NewResponseController(w), slow: s.slow, sent: map[string]any{}}
 	_ = t.ctl.SetReadDeadline(time.Time{}) // the request is read: what ends it is its context
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

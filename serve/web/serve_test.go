@@ -330,3 +330,33 @@ func TestListenersAreBounded(t *testing.T) {
 		t.Error("who leaves makes no room")
 	}
 }
+
+// Who listens and does not read is dropped, and does not hold what it was sent.
+func TestDeafListenersAreDropped(t *testing.T) {
+	t.Parallel()
+	h := hub(quiet())
+	s, ts := start(t, Options{Source: h})
+	s.slow = 200 * time.Millisecond
+	c, err := net.Dial("tcp", ts.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	readUntil(t, bufio.NewReaderSize(c, 16), "200 OK")
+	listening := func() int {
+		s.streams.mu.Lock()
+		defer s.streams.mu.Unlock()
+		return s.streams.all
+	}
+	deadline, tick := time.After(30*time.Second), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for n := 0; listening() > 0; n++ {
+		h.Update(func(s *state.State) { s.Root = strings.Repeat("x", 8<<20) + fmt.Sprint(n) })
+		select {
+		case <-deadline:
+			t.Fatal("it is still there")
+		case <-tick.C:
+		}
+	}
+}

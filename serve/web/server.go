@@ -44,6 +44,7 @@ type server struct {
 	wrong    *limiter // wrong tokens
 	acts     *limiter
 	streams  *streams
+	slow     time.Duration // eventWrite, but in tests
 	leaving  chan struct{} // closed when the server ends
 }
 
@@ -60,7 +61,7 @@ func newServer(o Options) (*server, error) {
 	s := &server{
 		o: o, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), tmpl: tmpl, assets: assets,
 		sessions: newSessions(o.Now), wrong: newLimiter(wrongTokens, o.Now), acts: newLimiter(actionRate, o.Now),
-		streams: newEventStreams(), leaving: make(chan struct{}),
+		streams: newEventStreams(), slow: eventWrite, leaving: make(chan struct{}),
 	}
 	s.cache = newCache(o, s.makePage)
 	s.register()
