@@ -203,16 +203,16 @@ func TestTakeIsBounded(t *testing.T) {
 	sl := st.Slot("nightly", "gfx1151")
 	install(t, sl, night(0))
 	install(t, sl, night(1))
-	for range 40 {
+	for range 17 {
 		for n := range 2 {
 			if _, _, err := sl.Use(t.Context(), night(n)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for n := range 40 {
+	for n := range 35 {
 		rec := record1(fmt.Sprintf("10.3.0a2026%04d", 1001+n%28+100*(n/28)), 1)
-		rec.Error = strings.Repeat("ü", 1<<20)
+		rec.Error = strings.Repeat("ü", 1<<13)
 		if err := sl.WriteRun(rec.Version, rec); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestKilledWritersLeaveNothingHalf(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var tk Taker
-	for range 10 {
+	for range 4 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "SNAPSHOT_TEST_WRITE="+st.Root())
 		out, err := cmd.StdoutPipe()
