@@ -130,10 +130,15 @@ func (w *watch) job(j Job) {
 		w.add(a)
 	}
 	patience := missedAfter
-	if w.s.Running != nil {
+	if w.s.Running != nil || j.Waits != "" {
 		patience = blockedAfter
 	}
-	if !w.s.Program.Stops && w.since(j.Next, patience) {
+	switch {
+	case w.s.Program.Stops:
+	case w.since(j.Missed, patience):
+		w.add(Alarm{Kind: "missed", Level: Warning, Subject: j.Name, Since: j.Missed,
+			Text: fmt.Sprintf("the run of %s at %s was missed%s", plain.Cut(j.Name, textMost), j.Missed.UTC().Format(time.RFC3339), because(j.Waits)), Help: "rocm-nightly update"})
+	case w.since(j.Next, patience):
 		w.add(Alarm{Kind: "missed", Level: Critical, Subject: j.Name, Since: j.Next,
 			Text: fmt.Sprintf("%s was to begin at %s and did not", plain.Cut(j.Name, textMost), j.Next.UTC().Format(time.RFC3339)), Help: "systemctl status rocm-nightly"})
 	}

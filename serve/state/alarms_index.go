@@ -28,6 +28,21 @@ func (w *watch) channels() {
 	}
 }
 
+// channelStale says that a whole channel stands still, which is told once.
+func (w *watch) channelStale(channel string) bool {
+	some := false
+	for _, ix := range w.s.Indexes {
+		if ix.Channel != channel {
+			continue
+		}
+		if !ix.Stale {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
 func (w *watch) stale(channel string, all []Index) {
 	freshest := slices.MaxFunc(all, func(a, b Index) int {
 		return cmp.Or(cmp.Compare(gravity(staleLevel(a)), gravity(staleLevel(b))), a.Newest.Compare(b.Newest))

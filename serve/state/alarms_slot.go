@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,7 +15,11 @@ func (w *watch) slot(s Slot) {
 	name := plain.Cut(s.Slot, textMost)
 	if s.Error != "" {
 		w.add(Alarm{Kind: "unreadable", Level: Warning, Slot: s.Slot,
-			Text: fmt.Sprintf("something in %s cannot be read%s", name, because(s.Error)), Help: "rocm-nightly verify" + word(" ", s.Slot)})
+			Text: fmt.Sprintf("something of %s cannot be read or found out%s", name, because(s.Error)), Help: "rocm-nightly verify" + word(" ", s.Slot)})
+	}
+	if s.Stale != "" && !w.channelStale(s.Channel) {
+		w.add(Alarm{Kind: "stale", Level: Warning, Slot: s.Slot,
+			Text: fmt.Sprintf("nothing new is published for %s%s", name, because(s.Stale)), Help: "rocm-nightly list" + word(" --arch ", s.Target)})
 	}
 	w.expires(s, name)
 	if h := s.Hold; h != nil && w.since(h.Since, heldLong) {
@@ -51,9 +56,10 @@ func (w *watch) failures(s Slot) {
 			return
 		}
 	}
-	last, name := s.Runs[0], plain.Cut(s.Slot, textMost)
+	runs := failedRuns(s)
+	last, name := runs[0], plain.Cut(s.Slot, textMost)
 	version := plain.Cut(last.Version, textMost)
-	a := Alarm{Kind: kindOf(last.Exit), Level: w.level(n, s.LastSuccess), Slot: s.Slot, Since: s.Runs[n-1].Finished, Help: "rocm-nightly status --history"}
+	a := Alarm{Kind: kindOf(last.Exit), Level: w.level(n, s.LastSuccess), Slot: s.Slot, Since: runs[len(runs)-1].Finished, Help: "rocm-nightly status --history"}
 	switch a.Kind {
 	case "new-bytes":
 		a.Level = Critical
@@ -71,14 +77,21 @@ func (w *watch) failures(s Slot) {
 // the first that did not. What failed before the slot's last success counts no more:
 // a night may have been withdrawn since. A stale index (exit 3) is no failure.
 func FailedNights(s Slot) int {
-	n := 0
-	for _, r := range s.Runs {
-		if r.Exit == 0 || r.Exit == 3 || !s.LastSuccess.IsZero() && !r.Finished.After(s.LastSuccess) {
-			break
-		}
-		n++
+	nights := map[string]bool{}
+	for _, r := range failedRuns(s) {
+		nights[cmp.Or(r.Version, r.Name)] = true
 	}
-	return n
+	return len(nights)
+}
+
+// failedRuns are the runs that FailedNights counts: of a night there may be several.
+func failedRuns(s Slot) []Run {
+	for i, r := range s.Runs {
+		if r.Exit == 0 || r.Exit == 3 || !s.LastSuccess.IsZero() && !r.Finished.After(s.LastSuccess) {
+			return s.Runs[:i]
+		}
+	}
+	return s.Runs
 }
 
 // disk tells that the next night, of the slot with the largest, would not fit.

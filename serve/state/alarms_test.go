@@ -74,6 +74,12 @@ func TestAlarms(t *testing.T) {
 	}{
 		{"a night failed", failed(1, 1, 26*time.Hour), "warning failed nightly-gfx1151: nightly-gfx1151: 10.3.0a20261122 could not be installed: because"},
 		{"three nights failed", failed(1, 3, 80*time.Hour), "critical failed nightly-gfx1151: "},
+		{"one night that failed three times", func(s *State) {
+			failed(1, 3, 80*time.Hour)(s)
+			for i := range s.Slots[0].Runs {
+				s.Slots[0].Runs[i].Version = "10.3.0a20261122"
+			}
+		}, "warning failed nightly-gfx1151: "},
 		{"three records of one bad day", failed(1, 3, 20*time.Hour), "warning failed nightly-gfx1151: "},
 		{"a success came after it", failed(1, 1, time.Minute), ""},
 		{"a stale index is no failure of the slot", failed(3, 1, 26*time.Hour), ""},
@@ -91,12 +97,17 @@ func TestAlarms(t *testing.T) {
 		{"a retry whose window is over", func(s *State) { jobFailed("retry", 1, 1)(s); s.Jobs[0].WindowEnds = ago(time.Second) }, "warning failed update: "},
 
 		{"missed", func(s *State) { s.Jobs[0].Next = ago(16 * time.Minute) }, "critical missed update: update was to begin at 2026-11-22T07:44:00Z and did not"},
+		{"passed without a run", func(s *State) { s.Jobs[0].Missed = ago(time.Hour) }, "warning missed update: the run of update at 2026-11-22T07:00:00Z was missed"},
+		{"passed without mains power", func(s *State) { s.Jobs[0].Missed, s.Jobs[0].Waits = ago(time.Hour), "no mains power" }, ""},
+		{"without mains power for two days", func(s *State) { s.Jobs[0].Missed, s.Jobs[0].Waits = ago(2*day), "no mains power" }, "warning missed update: the run of update at 2026-11-20T08:00:00Z was missed: no mains power"},
 		{"due just now", func(s *State) { s.Jobs[0].Next = ago(time.Minute) }, ""},
 		{"due, and another runs", func(s *State) { s.Jobs[0].Next = ago(5 * time.Hour); s.Running = &Running{} }, ""},
 		{"due, and another runs for a day", func(s *State) { s.Jobs[0].Next = ago(25 * time.Hour); s.Running = &Running{} }, "critical missed update: "},
 		{"due, and told to stop", func(s *State) { s.Jobs[0].Next = ago(time.Hour); s.Program.Stops = true }, ""},
 
 		{"stale", func(s *State) { s.Indexes[0].Stale, s.Indexes[0].Detail = true, "it stands still" }, "warning stale nightly.repo.amd.com/rocm/core/tarball/: nothing new is published in nightly since 2026-11-21: it stands still"},
+		{"stale for one slot", func(s *State) { s.Slots[0].Stale = "another target got nights" }, "warning stale nightly-gfx1151: nothing new is published for nightly-gfx1151: another target got nights"},
+		{"stale for all, told once", func(s *State) { s.Slots[0].Stale, s.Indexes[0].Stale = "x", true }, "warning stale nightly.repo.amd.com"},
 		{"one index is silent for an hour", func(s *State) { s.Indexes[0].Error = "timeout" }, ""},
 		{"one index is silent for a day", func(s *State) { s.Indexes[0].Error, s.Indexes[0].Checked = "timeout", ago(25*time.Hour) }, "warning unreachable nightly.repo.amd.com/rocm/core/tarball/: an index of nightly, nightly.repo.amd.com/rocm/core/tarball/, does not answer: timeout"},
 		{"one never answered", func(s *State) { s.Indexes[1].Error, s.Indexes[1].Checked = "no such host", time.Time{} }, "warning unreachable rocm.nightlies.amd.com/tarball-multi-arch/: "},
@@ -122,7 +133,7 @@ func TestAlarms(t *testing.T) {
 		{"held for long", func(s *State) { s.Slots[0].Hold = &Hold{Since: ago(15 * day), Reason: "a demo"} }, "warning held nightly-gfx1151: nightly-gfx1151 is held since 2026-11-07: a demo"},
 		{"held", func(s *State) { s.Slots[0].Hold = &Hold{Since: ago(13 * day)} }, ""},
 		{"held since the unknown", func(s *State) { s.Slots[0].Hold = &Hold{} }, ""},
-		{"a slot that cannot be read", func(s *State) { s.Slots[0].Error = "state.json: EOF" }, "warning unreadable nightly-gfx1151: something in nightly-gfx1151 cannot be read: state.json: EOF"},
+		{"a slot that cannot be read", func(s *State) { s.Slots[0].Error = "state.json: EOF" }, "warning unreadable nightly-gfx1151: something of nightly-gfx1151 cannot be read or found out: state.json: EOF"},
 		{"records of the future", func(s *State) { s.Slots[0].Runs[0].Finished = alarmNow.Add(time.Hour) }, "warning clock : a record is of 2026-11-22T09:00:00Z"},
 		{"clocks that nearly agree", func(s *State) { s.Indexes[0].Checked = alarmNow.Add(time.Minute) }, ""},
 	} {
