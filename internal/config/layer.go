@@ -23,6 +23,7 @@ const (
 	maxNodes   = 100_000 // values, with what aliases stand for
 	maxOpen    = 5_000   // brackets and dashes: the parser goes as deep as they do
 	maxDepth   = 50      // of values in values
+	maxWrong   = 50      // complaints about the form of one file
 )
 
 // layer is one place that sets keys: a file, or a variable of the environment.
@@ -76,11 +77,12 @@ func (l layer) parse(src []byte) (layer, *Complaint) {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return l, nil // only comments
 	}
+	// Before aliases are followed: with them it may be a thousand times as much.
+	ast.Walk(amd.NumbersAsWritten{}, file.Docs[0].Body)
+	ast.Walk(envAsWritten{}, file.Docs[0].Body)
 	if l.body, err = withoutAliases(file.Docs[0].Body); err != nil {
 		return l, l.unparsed(err)
 	}
-	ast.Walk(amd.NumbersAsWritten{}, l.body)
-	ast.Walk(envAsWritten{}, l.body)
 	return l, nil
 }
 
@@ -106,11 +108,22 @@ func plausible(src []byte) error {
 	if !utf8.Valid(src) {
 		return errors.New("this is no UTF-8")
 	}
-	open := bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{")) + bytes.Count(src, []byte("? "))
+	open, deep := bytes.Count(src, []byte("? ")), 0
+	for _, c := range src { // brackets in texts count too, and nobody has so many
+		switch c {
+		case '[', '{':
+			open, deep = open+1, deep+1
+		case ']', '}':
+			deep = max(0, deep-1)
+		}
+		if deep > 2*maxDepth {
+			return fmt.Errorf("values are nested deeper than %d", maxDepth)
+		}
+	}
 	for line := range bytes.Lines(src) {
 		// Lists in lists may stand in one line: "- - - a".
-		if n := bytes.Count(line, []byte("- ")); n > 1 && bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("- -")) {
-			open += n
+		if n := bytes.Count(line, []byte("- - ")); n > maxDepth {
+			return fmt.Errorf("values are nested deeper than %d", maxDepth)
 		}
 	}
 	if open > maxOpen {

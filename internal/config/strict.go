@@ -31,6 +31,9 @@ func (l layer) check() []*Complaint {
 }
 
 func (s *strict) add(at ast.Node, key, format string, args ...any) {
+	if len(s.wrong) == maxWrong {
+		return
+	}
 	s.wrong = append(s.wrong, s.complain(at, key, fmt.Errorf(format, args...)))
 }
 
@@ -42,6 +45,7 @@ func plain(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textTyp
 func (s *strict) value(n ast.Node, t reflect.Type, key string) {
 	if s.nodes++; s.nodes > maxNodes {
 		if s.nodes == maxNodes+1 {
+			s.wrong = s.wrong[:min(len(s.wrong), maxWrong-1)]
 			s.add(n, key, "there are more than %d values, with what aliases stand for", maxNodes)
 		}
 		return

@@ -24,7 +24,7 @@ func TestNothingStraysIntoTheTop(t *testing.T) {
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
-	want := strings.Fields(`.ci .github .gitignore .shellcheckrc CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md audit bump cmd config.yaml
+	want := strings.Fields(`.ci .github .gitignore .shellcheckrc CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md audit bump cmd config.yaml
 		docs fetch go.mod go.sum internal nix packaging patchelf publish repack scripts serve staticcheck.conf store systemd unpack update wrap`)
 	seen := map[string]bool{}
 	for _, path := range strings.Split(strings.TrimSpace(string(out)), "\n") {
