@@ -217,6 +217,10 @@ func distance(a, b string) int {
 }
 
 func (s *strict) scalar(n ast.Node, t reflect.Type, key string) {
+	if _, scalar := n.(ast.ScalarNode); !scalar {
+		s.add(n, key, "a %s is no plain value", strings.ToLower(n.Type().String()))
+		return
+	}
 	into := reflect.New(t)
 	err := yaml.NodeToValue(n, into.Interface(), yaml.Strict())
 	if err == nil {
@@ -225,10 +229,6 @@ func (s *strict) scalar(n ast.Node, t reflect.Type, key string) {
 	var own *valueError
 	if errors.As(err, &own) {
 		s.add(n, key, "%w", own.err)
-		return
-	}
-	if _, scalar := n.(ast.ScalarNode); !scalar {
-		s.add(n, key, "a %s is no plain value", strings.ToLower(n.Type().String()))
 		return
 	}
 	switch t.Kind() {
