@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar: what each verb does, as a user sees it.
-// Scripts have six commands of their own, and the conditions [smallfs] and [cage]:
+// Scripts have six commands of their own, and the conditions [smallfs], [cage] and [root]:
 //
 //	night VERSION [DAYS-AGO [FAMILY]]  publish a night in $WORK/amd
 //	serve                              serve $WORK/amd; $URL is the index
@@ -71,10 +71,13 @@ func plainBinary(t *testing.T) string {
 }
 
 // scriptCondition knows [smallfs]: a file system can be mounted in a namespace
-// of one's own; and [cage]: programs of a tree can be run.
+// of one's own; [cage]: programs of a tree can be run; and [root]: files can be given
+// away.
 func scriptCondition(cond string) (bool, error) {
 	switch cond {
 	case "smallfs":
+	case "root":
+		return os.Geteuid() == 0, nil
 	case "cage":
 		_, err := cage.Probe(context.Background())
 		return err == nil, nil
