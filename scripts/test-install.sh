@@ -184,7 +184,7 @@ done
 
 step "the daemon, with a watchdog that bites soon"
 mkdir -p "$root/etc/systemd/system/rocm-nightly.service.d"
-printf '[Service]\nWatchdogSec=4s\n' >"$root/etc/systemd/system/rocm-nightly.service.d/test.conf"
+printf '[Service]\nWatchdogSec=4s\nRestartSec=1s\n' >"$root/etc/systemd/system/rocm-nightly.service.d/test.conf"
 inside systemctl daemon-reload
 inside systemctl start rocm-nightly.socket
 inside systemctl start rocm-nightly.service || fail "the daemon did not start"
@@ -229,13 +229,24 @@ said=$(inside journalctl --no-pager -o cat -u rocm-nightly-prune.service)
 kill "$user"
 wait "$user" 2>/dev/null || true
 
-step "the watchdog was fed all the while, and SIGTERM"
+step "the watchdog was fed all the while"
 for _ in $(seq 60); do
 	is "the daemon" "$(show rocm-nightly.service MainPID)" "$pid"
 	began=$(show rocm-nightly.service ActiveEnterTimestampMonotonic)
 	[ "$(awk -v b="$began" '{print ($1*1000000-b > 9000000)}' /proc/uptime)" = 1 ] && break
 	sleep 0.2
 done
+step "a daemon that stands still is ended, tells why, and begins again"
+reborn() {
+	local now
+	now=$(show rocm-nightly.service MainPID)
+	[ "$now" != 0 ] && [ "$now" != "$pid" ] && [ "$(show rocm-nightly.service ActiveState)" = active ]
+}
+inside sh -c "kill -STOP $pid"
+until_true "a new daemon" reborn
+inside journalctl --no-pager -o cat -u rocm-nightly.service | grep -q '^goroutine ' || fail "what the goroutines did is not in the journal"
+
+step "SIGTERM"
 inside systemctl stop rocm-nightly.service || fail "stop"
 is "how the daemon ended" "$(show rocm-nightly.service Result)" success
 

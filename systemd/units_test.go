@@ -158,6 +158,17 @@ func TestNothingRunsAsRoot(t *testing.T) {
 	}
 }
 
+// TestFaultsAreNotTakenForAWrongConfig: Go exits 2 when it panics or is asked to abort by
+// the watchdog, which is what a wrong config exits with; such a unit is not started again.
+func TestFaultsAreNotTakenForAWrongConfig(t *testing.T) {
+	for _, name := range shipped(t, "*.service", "user/*.service") {
+		s := text(t, name)
+		if strings.Contains(s, "\nRestartPreventExitStatus=2") != strings.Contains(s, "\nEnvironment=GOTRACEBACK=crash\n") {
+			t.Errorf("%s: RestartPreventExitStatus=2 goes with GOTRACEBACK=crash", name)
+		}
+	}
+}
+
 // TestSetIsWhatPackagesShip: the same text, but for the mark and the program.
 func TestSetIsWhatPackagesShip(t *testing.T) {
 	for _, o := range []systemd.Options{{Daemon: true}, {}, {User: true, Daemon: true}, {User: true}} {
