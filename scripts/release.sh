@@ -22,6 +22,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#archs[@]} -gt 0 ] || archs=(amd64 arm64)
 export TZ=UTC0 LC_ALL=C
+unset GOAMD64 GOARM64 GOEXPERIMENT GODEBUG
 umask 022
 # shellcheck source=release-version.sh
 . scripts/release-version.sh
