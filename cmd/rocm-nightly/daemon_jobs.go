@@ -106,29 +106,21 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 	}
 	s.logReport(rep)
 	res := serve.Result{
-		Exit: rep.Exit, Err: reportError(rep),
+		Exit: rep.Exit, Err: reportError(rep), Again: again(rep),
 		Changed: slices.ContainsFunc(rep.Installs, func(o *update.Outcome) bool { return o.Changed }),
 		After:   func(ctx context.Context, final bool) { a.after(ctx, cfg, rep, final) },
 	}
 	if ctx.Err() != nil {
 		res.Exit, res.Err = update.ExitFailed, context.Cause(ctx)
 	}
-	if cfg.Daemon.Check == "" && res.Exit == update.ExitOK && !res.Changed {
-		res.Again = s.again(ctx, a, cfg)
-	}
 	return res
 }
 
-// again is when a night is ready that is not now, if the indexes tell: where no check
-// finds that.
-func (s *service) again(ctx context.Context, a *app, cfg *config.Config) (first time.Time) {
-	l, err := a.look(ctx, cfg)
-	if err != nil || l == nil {
-		return first // the update itself has said so
-	}
-	for _, in := range l.Installs {
-		if !in.Until.IsZero() && (first.IsZero() || in.Until.Before(first)) {
-			first = in.Until
+// again is when a night is ready, at the latest, that an install has left alone for now.
+func again(rep *update.Report) (first time.Time) {
+	for _, out := range rep.Installs {
+		if !out.Again.IsZero() && (first.IsZero() || out.Again.Before(first)) {
+			first = out.Again
 		}
 	}
 	return first
