@@ -101,14 +101,22 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 	}}
 	rep, err := a.updateOnce(ctx, cfg, updateOptions{}, p, s.log)
 	var locked *store.LockedError
+	if errors.As(err, &locked) {
+		return serve.Result{Exit: exitCode(err), Err: err, Busy: true}
+	}
 	if err != nil {
-		return serve.Result{Exit: exitCode(err), Err: err, Busy: errors.As(err, &locked)}
+		return serve.Result{Exit: exitCode(err), Err: err, After: func(ctx context.Context, final bool) {
+			if err := a.tellError(ctx, cfg, err, final); err != nil {
+				s.log.Warn("not everybody could be told that this run could not begin", "error", err)
+			}
+		}}
 	}
 	s.logReport(rep)
 	res := serve.Result{
 		Exit: rep.Exit, Err: reportError(rep), Again: again(rep),
 		Changed: slices.ContainsFunc(rep.Installs, func(o *update.Outcome) bool { return o.Changed }),
-		After:   func(ctx context.Context, final bool) { a.after(ctx, cfg, rep, final) },
+		// The numbers are those of all installs, also of those that other jobs run.
+		After: func(ctx context.Context, final bool) { a.after(ctx, a.cfg, rep, final) },
 	}
 	if ctx.Err() != nil {
 		res.Exit, res.Err = update.ExitFailed, context.Cause(ctx)

@@ -45,7 +45,7 @@ func (r Rule) CheckNearest(name string) error {
 
 // ReadFile reads a trusted regular file of at most max bytes. What the caller of the
 // program has opened for it already (/dev/stdin, /dev/fd/3) may be a pipe, and is the
-// caller's whatever leads to it.
+// caller's whatever leads to it. /dev/null is empty.
 func (r Rule) ReadFile(name string, max int64) (b []byte, err error) {
 	// Not blocking: what is at name may be a pipe that nobody writes to.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -56,6 +56,9 @@ func (r Rule) ReadFile(name string, max int64) (b []byte, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if isNull(info) {
+		return nil, nil // whoever writes there, nobody reads it
 	}
 	handed := handedOver(name)
 	if !info.Mode().IsRegular() && (!handed || info.Mode()&fs.ModeNamedPipe == 0) {
@@ -72,6 +75,12 @@ func (r Rule) ReadFile(name string, max int64) (b []byte, err error) {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, max)
 	}
 	return b, nil
+}
+
+// isNull reports whether info is that of /dev/null: "no file", to many scripts.
+func isNull(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode()&fs.ModeCharDevice != 0 && uint64(st.Rdev) == unix.Mkdev(1, 3)
 }
 
 // handedOver reports whether name stands for a descriptor that the process has.

@@ -198,3 +198,12 @@ func FuzzACL(f *testing.F) {
 		}
 	})
 }
+
+func TestNullIsEmpty(t *testing.T) {
+	if b, err := Own().ReadFile(os.DevNull, 100); err != nil || len(b) > 0 {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := Own().ReadFile("/dev/zero", 100); err == nil {
+		t.Error("a device was read")
+	}
+}
