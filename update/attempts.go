@@ -29,6 +29,12 @@ const maxAttempts = 10
 // is admissible. It has no version.
 const NoRelease = "no-release"
 
+// cutShort reports whether a run was told to end before it was done. That is no
+// failure, and nothing is known by it: the next run goes on.
+func cutShort(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && exitOf(err) == ExitFailed
+}
+
 // attemptsBefore returns what the record called name knows of earlier attempts: its
 // own, and those that it has from records before it.
 func (t *task) attemptsBefore(name string) []Attempt {

@@ -1,7 +1,10 @@
 package update
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,4 +100,45 @@ func ExampleKeptBump() {
 	k := b.kept(time.Now())
 	fmt.Println(k.Name, k.State, k.Version, k.URL)
 	// Output: my-flake open 10.2.0a20260930 https://git.example/pulls/12
+}
+
+// A run that is told to end has not failed: no record says so, what was known of the
+// index stays, and the next run goes on.
+func TestARunThatIsToldToEndHasNotFailed(t *testing.T) {
+	for _, at := range []string{"list", "download", "unpack"} {
+		t.Run(at, func(t *testing.T) {
+			w := newWorld(t)
+			w.publish("10.2.0a20260929", 2)
+			w.run()
+			w.publish("10.2.0a20260930", 1)
+			before, err := ReadLooked(w.o.Store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			o := w.o
+			o.Event = func(e Event) {
+				if e.Stage == at {
+					cancel()
+				}
+			}
+			rep, err := Run(ctx, o)
+			if err != nil || rep.Exit != ExitFailed || !errors.Is(rep.Installs[0].Err, context.Canceled) {
+				t.Fatalf("%+v, %v", rep, err)
+			}
+			var rec Record
+			if err := w.slot().ReadRun("10.2.0a20260930", &rec); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is on record as %d, %s: %v", rec.Exit, rec.Error, err)
+			}
+			after, err := ReadLooked(w.o.Store)
+			if err != nil || len(after.Installs) != 1 || after.Installs[0].Error != "" || after.Installs[0].At != before.Installs[0].At ||
+				len(after.Indexes) != 1 || after.Indexes[0].Error != "" {
+				t.Errorf("%+v, %v", after, err)
+			}
+			if out := w.run(); out.Exit != ExitOK || w.active() != "10.2.0a20260930" {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
 }

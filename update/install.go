@@ -45,7 +45,13 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 	err := t.run(ctx)
 	t.noteAttempt(ctx, err)
 	defer t.noteHold()
-	defer t.noteLook(err)
+	if cutShort(ctx, err) {
+		if !errors.Is(err, context.Canceled) { // a program that was ended says so in its own words
+			err = fmt.Errorf("%w: %w", context.Canceled, err)
+		}
+	} else {
+		defer t.noteLook(err)
+	}
 	if err != nil {
 		out.Err, out.Error = err, err.Error()
 		out.Exit = gravest(out.Exit, exitOf(err))

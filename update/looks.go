@@ -2,6 +2,7 @@ package update
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,7 +65,11 @@ func writeService(st *store.Store, name string, v any) error {
 func (r *run) indexes() []LookedIndex {
 	out := []LookedIndex{}
 	for _, channel := range slices.Sorted(maps.Keys(r.listings)) {
-		if l := r.listings[channel]; l.err != nil {
+		l := r.listings[channel]
+		if errors.Is(l.err, context.Canceled) {
+			continue // the run was told to end: what was known of them holds
+		}
+		if l.err != nil {
 			out = append(out, r.silent(channel, l)...)
 		} else {
 			for _, s := range l.l.Sources {

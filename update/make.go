@@ -22,7 +22,7 @@ func (t *task) make(ctx context.Context) (err error) {
 	t.stages.start(t.r.o.Now)
 	t.sweepSpool(ctx)
 	defer func() {
-		if rec == nil {
+		if rec == nil || rec.Generation == "" && cutShort(ctx, err) {
 			return // nothing was done: the record of what is active stays
 		}
 		rec.Finished, rec.Stages = t.r.o.Now(), t.stages.all()
