@@ -42,6 +42,8 @@ func (r *run) install(ctx context.Context, in Install) *Outcome {
 	name, _ := r.o.GFX.Canonical(in.Target)
 	out := &Outcome{Install: in.Channel + "-" + name, Bump: []*Bumped{}, channel: in.Channel, target: name}
 	t := &task{r: r, in: in, out: out, began: r.o.Now()}
+	r.at.Store(&out.Install)
+	defer r.at.Store(nil)
 	err := t.run(ctx)
 	t.noteAttempt(ctx, err)
 	defer t.noteHold()

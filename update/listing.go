@@ -25,7 +25,11 @@ func (r *run) client() (*fetch.Client, error) {
 			}
 			log.Warn(e.Message)
 		default:
-			r.o.Event(Event{Stage: "download", Done: e.Done, Total: e.Total})
+			now := Event{Stage: "download", Done: e.Done, Total: e.Total}
+			if at := r.at.Load(); at != nil {
+				now.Install = *at
+			}
+			r.o.Event(now)
 		}
 	})
 	r.fetcher = c

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/audit/smoke"
@@ -294,6 +295,8 @@ type run struct {
 	command []string          // what commandFiles has found; nil: it was not asked yet
 	planned map[string]string // of a dry run: the install that would download a URL
 	unread  []IndexError
+
+	at atomic.Pointer[string] // the slot that is worked on; nil: none
 }
 
 // errorsAs is errors.As for a type that is not needed afterwards.

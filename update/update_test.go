@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -375,5 +376,28 @@ func TestAge(t *testing.T) {
 		if got := Age(v, day.Add(after)); got != want {
 			t.Errorf("after %v: %q", after, got)
 		}
+	}
+}
+
+// Who watches a run of several installs is told for which of them it downloads.
+func TestADownloadSaysWhoseItIs(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260930", 1)
+	w.publishFamily("10.2.0a20260930", "gfx110X-all")
+	w.o.Installs = append(w.o.Installs, Install{Target: "gfx1100", Channel: "nightly", Keep: 3})
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	w.o.Event = func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Stage == "download" && e.Total > 0 {
+			seen[e.Install] = true
+		}
+	}
+	if _, err := Run(t.Context(), w.o); err != nil {
+		t.Fatal(err)
+	}
+	if !seen["nightly-gfx1151"] || !seen["nightly-gfx1100"] || seen[""] {
+		t.Errorf("%v", seen)
 	}
 }
