@@ -331,7 +331,7 @@ func (d *Download) shut() error {
 	d.mu.Unlock()
 	d.cancel(errClosed)
 	<-d.joined
-	d.client.closeIdle()
+	d.client.CloseIdle()
 	err := d.reader.close()
 	d.mu.Lock()
 	poisoned := d.poisoned

@@ -240,8 +240,10 @@ func (s *site) allows(u *url.URL) bool {
 	return false
 }
 
-// closeIdle closes every connection that nothing uses.
-func (c *Client) closeIdle() {
+// CloseIdle closes every connection that nothing uses, but those of a client that was
+// given in Options.HTTP. The Client goes on to be of use; who lives on without it
+// calls this, or they stay open for a while.
+func (c *Client) CloseIdle() {
 	if c.opts.HTTP == nil { // else they are the caller's too
 		c.doors.closeIdle()
 	}

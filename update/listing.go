@@ -36,6 +36,14 @@ func (r *run) client() (*fetch.Client, error) {
 	return c, err
 }
 
+// hangUp closes the connections of the run: the process may live on, and the next
+// run has a client of its own.
+func (r *run) hangUp() {
+	if r.fetcher != nil {
+		r.fetcher.CloseIdle()
+	}
+}
+
 // listed is what the indexes of a channel said, once for all installs of it.
 type listed struct {
 	l   *fetch.Listing

@@ -80,6 +80,7 @@ func Look(ctx context.Context, o Options) (*Looked, error) {
 		return nil, err
 	}
 	r := newRun(o)
+	defer r.hangUp()
 	l := &Looked{Schema: Schema, At: o.Now().UTC(), Installs: []LookedAt{}}
 	for _, in := range installs {
 		at := r.look(ctx, in)

@@ -175,6 +175,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}()
 	}
 	r := newRun(o)
+	defer r.hangUp()
 	defer r.dropSpools()
 	r.finish()
 	r.rebuildTarballs(ctx)

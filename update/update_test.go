@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -399,5 +401,36 @@ func TestADownloadSaysWhoseItIs(t *testing.T) {
 	}
 	if !seen["nightly-gfx1151"] || !seen["nightly-gfx1100"] || seen[""] {
 		t.Errorf("%v", seen)
+	}
+}
+
+// A daemon lives on after a run, and after a look: no connection of theirs stays open.
+func TestNoConnectionOutlivesARun(t *testing.T) {
+	w := newWorld(t)
+	w.publish("10.2.0a20260930", 1)
+	handler, err := demo.Handler(w.amd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open atomic.Int64
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		switch s {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	w.o.Channels["nightly"] = Channel{Indexes: fetch.Sources(server.URL + demo.IndexPath)}
+	for _, do := range []func(){func() { w.look() }, func() { w.run() }, func() { w.run() }} {
+		do()
+		for end := time.Now().Add(5 * time.Second); open.Load() > 0; runtime.Gosched() {
+			if time.Now().After(end) {
+				t.Fatalf("%d connections are open", open.Load())
+			}
+		}
 	}
 }
