@@ -62,11 +62,16 @@ func (s *service) open(ctx context.Context, o web.Options) (<-chan struct{}, err
 		close(served)
 		return served, nil
 	}
-	first := make(chan error, 1)
+	first, begun := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(served)
 		err := web.Serve(ctx, o)
 		first <- err
+		select {
+		case <-begun:
+		case <-ctx.Done(): // who has started it is told why, and nothing is tried again
+			return
+		}
 		for ctx.Err() == nil {
 			s.log.Error("the status page is not served; it is tried again in a minute", "error", err)
 			select {
@@ -77,8 +82,9 @@ func (s *service) open(ctx context.Context, o web.Options) (<-chan struct{}, err
 		}
 	}()
 	if err := listening(ctx, o.Listen, first); err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("serve the status page on %s: %w (serve.listen names another address, or off)", o.Listen, err)
+		return nil, fmt.Errorf("%w (serve.listen names another address, or off)", err)
 	}
+	close(begun)
 	return served, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,5 +146,27 @@ func TestArchFindsItsInstall(t *testing.T) {
 func TestPrintable(t *testing.T) {
 	if got := printable("a\x1b[31mb\u009bc\nd"); strings.ContainsAny(got, "\x1b\u009b") || !strings.Contains(got, "\nd") {
 		t.Errorf("%q", got)
+	}
+}
+
+// An address that is taken ends the daemon at once: with one line, which says who may
+// be there and what to change, and with no promise to try again.
+func TestDaemonAddressTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("root: %s\ninstalls: [{target: gfx1151}]\nserve: {listen: %q}\n", t.TempDir(), l.Addr())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &stderr, getenv: func(string) string { return "" }, uid: os.Getuid()}
+	code := a.run(t.Context(), []string{"--config", file, "daemon"})
+	said := stderr.String()
+	if code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "ss -ltnp") || !strings.Contains(said, "serve.listen names another") || strings.Contains(said, "PROXY") {
+		t.Errorf("%d: %s", code, said)
 	}
 }

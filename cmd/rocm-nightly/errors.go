@@ -110,6 +110,8 @@ func hint(err error) string {
 		return "the file system is read-only: work on another one (--root, --prefix or -o)"
 	case errors.As(err, new(*runError)):
 		return ""
+	case errors.As(err, &unreachable) && unreachable.Op == "listen":
+		return "" // it says what is there, and it is no network's fault
 	case errors.Is(err, fs.ErrPermission):
 		return "run it as the user that owns the files, or work elsewhere (--root, --prefix or -o)"
 	case errors.Is(err, repack.ErrOccupied):
