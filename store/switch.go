@@ -52,6 +52,19 @@ func (sl *Slot) Rollback(ctx context.Context) (from, to *Generation, err error) 
 	return from, to, err
 }
 
+// Before returns the generation that Rollback would go to as things are. The error
+// matches ErrNoOther where it would fail with it. It takes no lock.
+func (sl *Slot) Before() (string, error) {
+	if sl.err != nil {
+		return "", sl.err
+	}
+	v, err := sl.look()
+	if err != nil {
+		return "", fmt.Errorf("look for what was active before in %s: %w", sl.Name(), err)
+	}
+	return sl.before(v)
+}
+
 // Use activates what version names: a generation, or a version, of which the
 // newest revision is taken. Otherwise the error is a *GenerationError.
 func (sl *Slot) Use(ctx context.Context, version string) (from, to *Generation, err error) {

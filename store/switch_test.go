@@ -14,12 +14,18 @@ func TestActivateRollbackUse(t *testing.T) {
 	s := open(t)
 	sl := s.Slot("nightly", "gfx1151")
 	install(t, sl, night(1))
+	if _, err := sl.Before(); !errors.Is(err, ErrNoOther) {
+		t.Errorf("nothing was before: %v", err)
+	}
 	if _, _, err := sl.Rollback(t.Context()); !errors.Is(err, ErrNoOther) {
 		t.Errorf("rolled back with one generation: %v", err)
 	}
 	install(t, sl, night(2), night(3))
 	equal(t, "generations", names(t, sl), []string{night(1), night(2), night(3)})
 
+	if before, err := sl.Before(); before != night(2) || err != nil {
+		t.Errorf("before: %q, %v", before, err)
+	}
 	from, to, err := sl.Rollback(t.Context())
 	if err != nil || from.Name != night(3) || to.Name != night(2) || from.Active || !to.Active || active(t, sl) != night(2) {
 		t.Fatalf("rollback: %+v to %+v, %v", from, to, err)

@@ -94,6 +94,11 @@ func (v *view) generations(sl *store.Slot, s *state.Slot, recs []record) error {
 			s.Active, s.Prefix = &active, sl.CurrentPath()
 		}
 	}
+	back, berr := sl.Before()
+	if berr != nil && !errors.Is(berr, store.ErrNoOther) {
+		err = errors.Join(err, berr)
+	}
+	s.Back = back
 	if _, cerr := sl.Current(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}

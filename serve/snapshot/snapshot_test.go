@@ -87,6 +87,9 @@ func TestTakeTellsWhatIsThere(t *testing.T) {
 	if len(one.Runs) != 5 || one.Runs[0].Error != "the server hung up" || one.Runs[4].Error != "no route" || one.Runs[4].Seconds != 600 || one.Runs[1].Bytes != 2<<30 || len(one.Runs[1].Stages) != 2 {
 		t.Errorf("%+v", one.Runs)
 	}
+	if one.Back != night(1) {
+		t.Errorf("a roll back goes to %q", one.Back)
+	}
 	if len(one.History) != 3 || one.History[0].Generation != night(2) || one.Expires != "2027-01-01" || !one.LastSuccess.Equal(now.Add(-2*time.Minute)) {
 		t.Errorf("%+v, %s, %v", one.History, one.Expires, one.LastSuccess)
 	}

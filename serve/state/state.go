@@ -103,6 +103,7 @@ type Slot struct {
 	History     []Activation `json:"history"`     // the newest first
 	Error       string       `json:"error,omitempty"`
 	Stale       string       `json:"stale,omitempty"` // why nothing new was published for it for too long, as of the last look: an index may go on without it
+	Back        string       `json:"back,omitempty"`  // the generation that a roll back goes to; absent: there is none
 }
 
 // Generation is one prefix.
