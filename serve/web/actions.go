@@ -29,7 +29,8 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
-// check holds an order against what there is.
+// check holds an order against what there is. A roll back that names a generation was
+// confirmed by somebody who was told that it goes there.
 func (o order) check(st *state.State) error {
 	if o.action == "run" {
 		if !slices.ContainsFunc(st.Jobs, func(j state.Job) bool { return j.Name == o.job }) {
@@ -40,6 +41,9 @@ func (o order) check(st *state.State) error {
 	i := slices.IndexFunc(st.Slots, func(s state.Slot) bool { return s.Slot == o.slot })
 	if i < 0 {
 		return &refusal{http.StatusNotFound, fmt.Sprintf("there is no slot %q", plain.Cut(o.slot, 100))}
+	}
+	if back := st.Slots[i].Back; o.action == "rollback" && o.version != "" && o.version != back {
+		return &refusal{http.StatusConflict, fmt.Sprintf("%s was switched since it was asked: a roll back does not go to %s any more", plain.Cut(o.slot, 100), plain.Cut(o.version, 100))}
 	}
 	if o.action == "use" && !slices.ContainsFunc(st.Slots[i].Generations, func(g state.Generation) bool {
 		return o.version != "" && (g.Name == o.version || g.Version == o.version)
@@ -195,12 +199,14 @@ func (s *server) confirm(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/login", http.StatusSeeOther)
 		return
 	}
-	f := s.frame(s.o.Source.State(), s.o.Now())
+	st := s.o.Source.State()
+	f := s.frame(st, s.o.Now())
 	f.In, f.CSRF, f.Slot, f.Action = true, sess.csrf, o.slot, "/actions/"+o.action
+	active, back := ends(st, o.slot)
 	switch o.action {
 	case "rollback":
-		f.Heading = "Roll back " + text(o.slot)
-		f.Text = "The generation before the one that is in use becomes active at once. What runs keeps the files that it has open."
+		f.Heading, f.Version = "Roll back "+text(o.slot), back
+		f.Text = text(back) + " becomes active at once in place of " + text(active) + ". What runs keeps the files that it has open. Runs pass over " + text(active) + " until something newer is there, or the slot is let go on."
 	case "use":
 		f.Heading, f.Version = "Use "+text(o.version)+" and hold", o.version
 		f.Text = text(o.slot) + " is switched to " + text(o.version) + " at once, and held: no newer night becomes active until it is let go on."
@@ -208,12 +214,26 @@ func (s *server) confirm(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	if err := o.check(s.o.Source.State()); err != nil {
+	err := o.check(st)
+	if err == nil && o.action == "rollback" && back == "" {
+		err = &refusal{http.StatusConflict, text(o.slot) + " has no other generation to roll back to"}
+	}
+	if err != nil {
 		s.refuse(w, r, err)
 		return
 	}
 	f.Title = f.Heading + "? · rocm-nightly"
 	s.show(w, r, http.StatusOK, "confirm", f)
+}
+
+// ends are the generation that is active in a slot, and the one that a roll back goes to.
+func ends(st *state.State, slot string) (active, back string) {
+	for _, s := range st.Slots {
+		if s.Slot == slot && s.Active != nil {
+			return s.Active.Name, s.Back
+		}
+	}
+	return "nothing", ""
 }
 
 // formAction does what a button of the page says, and shows the page again.

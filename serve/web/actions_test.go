@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rocm-nightly/rocm-nightly/serve/state"
 )
 
 // signIn signs in and returns the cookie and the token of its forms.
@@ -217,5 +219,51 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	if s.find("") != nil {
 		t.Error("nobody is somebody")
+	}
+}
+
+// Who rolls back is told where that goes, and it goes nowhere else.
+func TestRollBackGoesWhereItSays(t *testing.T) {
+	done, h := new(deeds), hub(running())
+	_, ts := start(t, Options{Source: h, Actions: done, Token: testToken})
+	cookie, csrf := signIn(t, ts.URL)
+	_, page := ask(t, "GET", ts.URL+"/confirm/rollback?slot=nightly-gfx1151", "", "Cookie", cookie)
+	for _, want := range []string{"10.2.0a20260929 becomes active at once in place of 10.2.0a20260930", `name="version" value="10.2.0a20260929"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the question lacks %s:\n%s", want, page)
+		}
+	}
+	move := func(back string) {
+		h.Update(func(s *state.State) {
+			sl := s.Slots[0]
+			sl.Back = back
+			s.Slots = append([]state.Slot{sl}, s.Slots[1:]...)
+		})
+	}
+	move("10.2.0a20260930")
+	post := func(path string) (*http.Response, string) {
+		return ask(t, "POST", ts.URL+path, "slot=nightly-gfx1151&version=10.2.0a20260929&csrf="+csrf, append([]string{"Cookie", cookie}, formHeader...)...)
+	}
+	post("/actions/rollback")
+	if _, page := ask(t, "GET", ts.URL+"/", "", "Cookie", cookie); len(done.all) != 0 || !strings.Contains(page, "was switched since it was asked") {
+		t.Errorf("done: %q", done.all)
+	}
+	move("")
+	if res, _ := ask(t, "GET", ts.URL+"/confirm/rollback?slot=nightly-gfx1151", "", "Cookie", cookie); res.StatusCode != 409 {
+		t.Errorf("confirm a roll back to nothing: %s", res.Status)
+	}
+	if _, page := ask(t, "GET", ts.URL+"/", "", "Cookie", cookie); strings.Contains(page, "confirm/rollback?slot=nightly-gfx1151\"") {
+		t.Error("a roll back to nothing is offered")
+	}
+}
+
+// A roll back keeps runs from the night that was left: the page lets that end too.
+func TestWhatWasLeftCanGoOn(t *testing.T) {
+	st := quiet()
+	st.Slots[0].Newest.State = "held"
+	_, ts := start(t, Options{Source: hub(st), Actions: new(deeds), Token: testToken})
+	cookie, _ := signIn(t, ts.URL)
+	if _, page := ask(t, "GET", ts.URL+"/", "", "Cookie", cookie); strings.Count(page, "Let it go on: nightly-gfx1151") != 1 || strings.Contains(page, "Let it go on: nightly-gfx110X") {
+		t.Error("what was left is not let go on")
 	}
 }

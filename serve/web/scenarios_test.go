@@ -65,7 +65,7 @@ func slotOf(name string, nights int) state.Slot {
 			s.History = append(s.History, state.Activation{At: night.Add(-325 * time.Minute), Generation: version, Why: "update"})
 		}
 	}
-	s.Active = &s.Generations[0]
+	s.Active, s.Back = &s.Generations[0], s.Generations[1].Name
 	s.Newest = &state.Newest{Version: s.Active.Version, Published: s.Active.Published, Size: 3.4e9, State: "installed"}
 	return s
 }
@@ -107,6 +107,9 @@ func stale() *state.State {
 	sl := s.Slots[0]
 	sl.Newest = &state.Newest{Version: "10.2.0a20260925", Published: old, State: "settling", Until: noon.Add(time.Hour)}
 	sl.Waits = "the newest is still settling: it changed 40 min ago"
+	sl.Stale = "nothing newer than 96h0m0s"
+	s.Jobs = append([]state.Job{}, s.Jobs...)
+	s.Jobs[0].Missed, s.Jobs[0].Waits, s.Jobs[0].NextWhy = noon.Add(-30*time.Hour), "no mains power", "catch-up"
 	s.Slots = []state.Slot{sl}
 	s.Indexes = []state.Index{{Channel: "nightly", URL: "https://nightly.repo.amd.com/rocm/core/tarball/", Checked: noon.Add(-2 * time.Hour), Newest: old, Stale: true, Detail: "nothing newer than 96h0m0s", Error: "read the index: 503 Service Unavailable"}}
 	s.Alarms = []state.Alarm{{Kind: "stale", Level: state.Warning, Slot: sl.Slot, Subject: "https://nightly.repo.amd.com/rocm/core/tarball/", Since: old, Text: "the newest nightly is 6 days old", Help: "rocm-nightly list"}}
@@ -142,9 +145,10 @@ func nasty() *state.State {
 	for range 150 {
 		s.Alarms = append(s.Alarms, state.Alarm{Kind: "x", Level: state.Warning, Text: "one of many"})
 	}
-	s.Jobs = []state.Job{{Name: evil, Kind: evil, Schedule: evil, Slots: []string{evil}, Next: noon, NextWhy: evil, Error: evil, Failures: 1 << 30, LastSeconds: 1e300}}
+	s.Jobs = []state.Job{{Name: evil, Kind: evil, Schedule: evil, Slots: []string{evil}, Next: noon, NextWhy: evil, Error: evil, Waits: evil, Failures: 1 << 30, LastSeconds: 1e300}}
 	sl := slotOf("nightly-gfx1151", 2)
 	sl.Slot, sl.Channel, sl.Waits, sl.Error, sl.Expires, sl.Prefix = evil, "nightly", evil, strings.Repeat(evil+"\n", 50), evil, evil
+	sl.Stale, sl.Back = evil, evil
 	sl.Hold = &state.Hold{Reason: evil}
 	sl.Newest = &state.Newest{Version: evil, State: evil, Size: -1}
 	sl.Runs = []state.Run{{Name: evil, Version: evil, Error: evil, Exit: -1, Seconds: 1e308, Bytes: -1, Stages: []state.Stage{{Stage: evil, Seconds: -1e308}, {Stage: evil, Seconds: 1e308}}}}

@@ -27,7 +27,7 @@ type slotView struct {
 	Legend  []string
 	Gens    []state.Generation
 	Hist    []state.Activation
-	Back    string // the generation that a roll back goes to; "": there is none
+	Stays   bool // until it is let go on: it is held, or the newest was left by a roll back
 }
 
 // runTable is some of a slot's runs.
@@ -74,7 +74,7 @@ func (v view) slot(s state.Slot) slotView {
 	n := min(len(sv.Runs), recentRuns)
 	sv.Recent = runTable{v, sv.ID, "Runs of " + text(s.Slot), sv.Runs[:n]}
 	sv.Earlier = runTable{v, sv.ID, "Earlier runs of " + text(s.Slot), sv.Runs[n:]}
-	sv.Back = back(s)
+	sv.Stays = s.Hold != nil || s.Newest != nil && s.Newest.State == "held"
 	return sv
 }
 
@@ -93,6 +93,8 @@ func status(s state.Slot, running bool) string {
 		return "held"
 	case s.Newest == nil:
 		return "never looked"
+	case s.Stale != "" && s.Newest.State == "installed":
+		return "stale"
 	case s.Newest.State == "installed":
 		return "up to date"
 	case s.Newest.State == "newer":
@@ -122,29 +124,6 @@ func result(r state.Run) (word, tone string) {
 		return "new bytes", "bad"
 	}
 	return "failed", "bad"
-}
-
-// back is the generation that was active before: the program says where it goes,
-// this is for the page to say so too.
-func back(s state.Slot) string {
-	if s.Active == nil {
-		return ""
-	}
-	there := map[string]bool{}
-	for _, g := range s.Generations {
-		there[g.Name] = true
-	}
-	for _, a := range s.History {
-		if a.Generation != s.Active.Name && there[a.Generation] {
-			return a.Generation
-		}
-	}
-	for i, g := range s.Generations {
-		if g.Active && i+1 < len(s.Generations) {
-			return s.Generations[i+1].Name
-		}
-	}
-	return ""
 }
 
 // The strip of runs, in its own units.

@@ -75,3 +75,24 @@ func TestEveryStateHasAPage(t *testing.T) {
 		})
 	}
 }
+
+// What is late, and why, is on the page, and not what is over.
+func TestThePageSaysWhatIsLate(t *testing.T) {
+	st := stale()
+	st.Jobs[0].WindowEnds = st.Jobs[0].Next.Add(-time.Hour) // of the run before
+	_, ts := start(t, Options{Source: hub(st)})
+	_, page := ask(t, "GET", ts.URL+"/", "")
+	for _, want := range []string{"missed</span>", "no mains power", "2026-09-29 06:00 UTC", "stale</span> nothing newer than 96h0m0s"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "may begin until") {
+		t.Error("the page says that the next run may begin until a time before it")
+	}
+	sl := st.Slots[0]
+	sl.Newest = &state.Newest{State: "installed"}
+	if got := status(sl, false); got != "stale" {
+		t.Errorf("a slot for which nothing new is published is %s", got)
+	}
+}
