@@ -110,32 +110,26 @@ func (e *entry) settle(res Result, now time.Time, jitter func(time.Duration) tim
 		e.rec.Error = res.Err.Error()
 	}
 	e.planned(time.Time{}, "")
-	switch {
-	case res.Busy:
+	if res.Busy {
 		return e.another(now)
-	case res.Exit == exitOK || res.Exit == exitStale:
+	}
+	good := res.Exit == exitOK || res.Exit == exitStale
+	if good {
 		e.rec.Success, e.rec.Failures = now, 0
-		if again := later(res.Again, now.Add(busyPause)); !res.Again.IsZero() && again.Before(e.rec.Ends) {
-			e.planned(again, Settled)
-			return false
+	} else {
+		e.rec.Failures++
+		e.failed++
+	}
+	if e.job.Retry > 0 && (res.Exit == exitFailed || !good && res.Retry) { // else it would only be the same again
+		if at := now.Add(backoff(e.job.Retry, e.rec.Tries, jitter)); at.Before(e.rec.Ends) {
+			e.planned(at, Retry)
 		}
-		return true
 	}
-	e.rec.Failures++
-	e.failed++
-	if res.Exit != exitFailed { // it would only be the same again
-		e.rec.Ends = now
-		return true
+	again := later(res.Again, now.Add(busyPause))
+	if !res.Again.IsZero() && again.Before(e.rec.Ends) && (e.rec.Next.IsZero() || again.Before(e.rec.Next)) {
+		e.planned(again, Settled)
 	}
-	if e.job.Retry <= 0 {
-		return true
-	}
-	at := now.Add(backoff(e.job.Retry, e.rec.Tries, jitter))
-	if !at.Before(e.rec.Ends) {
-		return true
-	}
-	e.planned(at, Retry)
-	return false
+	return e.rec.Next.IsZero()
 }
 
 // another says what follows when another process was at work: it is asked for again,

@@ -76,6 +76,9 @@ type Result struct {
 	// Again is when something is ready that was not: within the window it is run
 	// again then. The zero Time: nothing is known of that.
 	Again time.Time
+	// Retry says that another try may mend some of it, though Exit is graver than a
+	// mere failure: of several installs one was refused, and another not reached.
+	Retry bool
 	// Wakes names jobs that have something to do now, as a check has found: those of
 	// which the window is open are run.
 	Wakes []string

@@ -104,6 +104,50 @@ func TestANightThatSettlesIsTakenInTheWindow(t *testing.T) {
 	})
 }
 
+// A run is of several installs: that the night of one is refused keeps that of
+// another from nothing.
+func TestARefusalHoldsNothingElseBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		first Result
+		wakes bool
+		want  string
+	}{
+		"another settles":             {Result{Exit: 4}, false, "a settled 01T07:35"},
+		"another failed":              {Result{Exit: 4, Retry: true}, false, "a retry 01T06:10"},
+		"a check finds something":     {Result{Exit: 4}, true, "a settled 01T07:12"},
+		"another settles, no retries": {Result{Exit: 1}, false, "a settled 01T07:35"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			first := true
+			j := b.job("a", "0 6 * * *", func(context.Context, Turn) Result {
+				if !first {
+					return Result{}
+				}
+				first = false
+				if strings.HasPrefix(name, "another settles") {
+					c.first.Again = b.o.Now().Add(95 * time.Minute)
+				}
+				return c.first
+			})
+			j.Window, j.Retry = 6*time.Hour, 10*time.Minute
+			if c.first.Exit == 1 {
+				j.Retry = 0
+			}
+			check := Job{Name: "check", Kind: Check, Spec: "12 7 * * *", Run: func(context.Context, Turn) Result {
+				if c.wakes {
+					return Result{Wakes: []string{"a"}}
+				}
+				return Result{}
+			}}
+			b.start(j, check)
+			time.Sleep(20 * time.Hour)
+			b.want("a scheduled 01T06:00", c.want)
+			b.stop()
+		})
+	}
+}
+
 func TestACheckWakesItsJobInTheWindowAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

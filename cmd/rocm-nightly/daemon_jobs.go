@@ -113,7 +113,7 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 	}
 	s.logReport(rep)
 	res := serve.Result{
-		Exit: rep.Exit, Err: reportError(rep), Again: again(rep),
+		Exit: rep.Exit, Err: reportError(rep), Again: again(rep), Retry: someFailed(rep),
 		Changed: slices.ContainsFunc(rep.Installs, func(o *update.Outcome) bool { return o.Changed }),
 		// The numbers are those of all installs, also of those that other jobs run.
 		After: func(ctx context.Context, final bool) { a.after(ctx, a.cfg, rep, final) },
@@ -132,6 +132,13 @@ func again(rep *update.Report) (first time.Time) {
 		}
 	}
 	return first
+}
+
+// someFailed reports whether something of a run came to a failure that another try
+// may mend, whatever became of the rest.
+func someFailed(rep *update.Report) bool {
+	return slices.ContainsFunc(rep.Installs, func(out *update.Outcome) bool { return out.Err != nil && update.ExitOf(out.Err) == update.ExitFailed }) ||
+		slices.ContainsFunc(rep.Bumps, func(b *update.Bumped) bool { return b.Err != nil && update.ExitOf(b.Err) == update.ExitFailed })
 }
 
 // logReport tells the log what a run did.
