@@ -39,17 +39,23 @@ func (sl *Slot) WriteRun(name string, v any) error {
 	if err := errors.Join(sl.err, checkName("run", name)); err != nil {
 		return fmt.Errorf("write run: %w", err)
 	}
+	b, err := encodeRun(v)
+	if err == nil {
+		err = sl.record(name+runSuffix, b)
+	}
+	if err != nil {
+		return fmt.Errorf("write run %s: %w", name, err)
+	}
+	return nil
+}
+
+func encodeRun(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write run %s: %w", name, err)
-	}
-	if err := sl.record(name+runSuffix, buf.Bytes()); err != nil {
-		return fmt.Errorf("write run %s: %w", name, err)
-	}
-	return nil
+	err := enc.Encode(v)
+	return buf.Bytes(), err
 }
 
 // record replaces one file in runs, durably, and removes what is not to stay:
@@ -79,7 +85,14 @@ func (sl *Slot) ReadRun(name string, v any) error {
 	if err := errors.Join(sl.err, checkName("run", name)); err != nil {
 		return fmt.Errorf("read run: %w", err)
 	}
-	b, err := readFile(sl.path(runsName, name+runSuffix), maxRunLen)
+	if err := readRun(sl.path(runsName, name+runSuffix), v); err != nil {
+		return fmt.Errorf("read run %s: %w", name, err)
+	}
+	return nil
+}
+
+func readRun(path string, v any) error {
+	b, err := readFile(path, maxRunLen)
 	if err == nil {
 		var now []byte
 		if now, err = runFormat.Read(b); err == nil {
@@ -91,10 +104,7 @@ func (sl *Slot) ReadRun(name string, v any) error {
 	if err == nil {
 		err = json.Unmarshal(b, v)
 	}
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", name, err)
-	}
-	return nil
+	return err
 }
 
 // Runs lists the records, the newest first.

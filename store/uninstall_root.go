@@ -60,11 +60,14 @@ func (sl *Slot) families() []string {
 			add(m.Name)
 		}
 	}
+	var rec struct {
+		URL string `json:"url"`
+	}
+	if sl.ReadBegun(&rec) == nil { // it was killed: its download is all that there may be
+		add(path.Base(rec.URL))
+	}
 	runs, err := sl.Runs()
 	for _, r := range runs {
-		var rec struct {
-			URL string `json:"url"`
-		}
 		if err == nil && sl.ReadRun(r.Name, &rec) == nil {
 			add(path.Base(rec.URL))
 		}

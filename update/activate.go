@@ -135,6 +135,7 @@ func (t *task) recordOf(g *store.Generation) *Record {
 			rec.URL = t.rel.URL
 		}
 	}
+	rec.Generation = g.Name // its run may have been killed before it said so
 	return rec
 }
 

@@ -67,6 +67,47 @@ func TestAttemptsWithoutAVersionAreRemembered(t *testing.T) {
 	}
 }
 
+// A run that was killed is told at once, and stays among the attempts on its version.
+func TestARunThatWasKilledIsRemembered(t *testing.T) {
+	const night = "10.2.0a20260930"
+	w := newWorld(t)
+	w.publish(night, 1)
+	w.die("downloading", "")
+	rec, err := Interrupted(w.o.Store, w.slot())
+	if err != nil || rec == nil || rec.Version != night || rec.Exit != ExitFailed || rec.Error != interrupted || !rec.Finished.Equal(rec.Started) {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	if out := w.run(func(o *Options) { o.DryRun = true }); out.Exit != ExitOK || w.slot().ReadBegun(&Record{}) != nil {
+		t.Errorf("a dry run has changed something: %+v", out)
+	}
+	if out := w.run(); out.Exit != ExitOK {
+		t.Fatalf("%+v", out)
+	}
+	var now Record
+	if err := w.slot().ReadRun(night, &now); err != nil || now.Exit != ExitOK || len(now.Attempts) != 1 || now.Attempts[0].Error != interrupted {
+		t.Errorf("%+v, %v", now.Attempts, err)
+	}
+	if rec, err := Interrupted(w.o.Store, w.slot()); rec != nil || err != nil {
+		t.Errorf("it is told for ever: %+v, %v", rec, err)
+	}
+	// One that is made in another way: what is known of the version stays.
+	if err := w.slot().WriteBegun(Record{Schema: Schema, Version: night, Started: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	var then Record
+	if err := w.slot().ReadRun(night, &then); err != nil || then.Verified == nil || then.Generation != now.Generation || len(then.Attempts) != 2 {
+		t.Errorf("%+v, %v", then.Attempts, err)
+	}
+	// And one that was killed when its record was written.
+	if err := w.slot().WriteBegun(then); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := Interrupted(w.o.Store, w.slot()); rec != nil || err != nil {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
 // A record that is cut off, or of a newer program, stops no run.
 func TestRecordsMayBeDamaged(t *testing.T) {
 	for name, text := range map[string]string{"cut off": `{"schema": 1, "vers`, "empty": "", "newer": `{"schema": 99}`, "of another kind": `[]`} {
@@ -83,6 +124,9 @@ func TestRecordsMayBeDamaged(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, n+".json"), []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if err := os.WriteFile(filepath.Join(dir, "begun"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
 			}
 			if out := w.run(); out.Exit != ExitOK {
 				t.Errorf("%+v", out)

@@ -94,6 +94,7 @@ func (t *task) run(ctx context.Context) error {
 		t.slot = t.r.o.Store.Slot(t.in.Channel, t.out.target)
 		err = errors.Join(err, t.current())
 	}
+	t.takeInterrupted(ctx)
 	if serr := t.settle(ctx); serr != nil || err != nil {
 		return errors.Join(serr, err)
 	}

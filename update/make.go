@@ -20,6 +20,8 @@ import (
 func (t *task) make(ctx context.Context) (err error) {
 	rec := &Record{Schema: Schema, Install: t.slot.Name(), Version: t.rel.Version.String(), URL: t.rel.URL, Started: t.r.o.Now(), From: t.out.From, Tool: t.r.o.Tool, Host: hostname()}
 	t.stages.start(t.r.o.Now)
+	t.begin(rec)
+	defer t.end(ctx)
 	t.sweepSpool(ctx)
 	defer func() {
 		if rec == nil || rec.Generation == "" && cutShort(ctx, err) {

@@ -110,7 +110,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	for _, sl := range slots {
 		s := slotStatus{Slot: sl.Name(), Generations: []generationStatus{}}
 		// One slot that cannot be read does not hide the others.
-		if err := errors.Join(s.fill(sl), s.recorded(sl), s.past(sl, o.history)); err != nil {
+		if err := errors.Join(s.fill(sl), s.recorded(sl), s.past(st, sl, o.history)); err != nil {
 			s.Error = err.Error()
 		}
 		s.policyStatus = a.policyOf(cfg, sl)
@@ -160,7 +160,7 @@ func (s *slotStatus) fill(sl *store.Slot) error {
 }
 
 // past adds what happened to a slot.
-func (s *slotStatus) past(sl *store.Slot, wanted bool) error {
+func (s *slotStatus) past(st *store.Store, sl *store.Slot, wanted bool) error {
 	if !wanted {
 		return nil
 	}
@@ -172,6 +172,13 @@ func (s *slotStatus) past(sl *store.Slot, wanted bool) error {
 	runs, err := sl.Runs()
 	if err != nil {
 		return err
+	}
+	killed, err := update.Interrupted(st, sl)
+	if err != nil {
+		killed = &update.Record{Exit: update.ExitFailed, Error: err.Error()}
+	}
+	if killed != nil {
+		s.Runs = append(s.Runs, runStatus{Name: killed.Version, Finished: killed.Finished, Exit: killed.Exit, Error: killed.Error})
 	}
 	for _, r := range runs {
 		var rec update.Record

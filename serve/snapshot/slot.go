@@ -24,7 +24,7 @@ func (v *view) slot(sl *store.Slot) state.Slot {
 	}
 	in := v.install(s.Slot)
 	s.Configured = in != nil
-	recs, rerr := v.t.records(sl)
+	recs, rerr := v.t.records(v.o.Store, sl)
 	err := errors.Join(v.lerr, v.generations(sl, &s, recs), v.past(sl, &s), rerr)
 	werr := v.waits(sl, &s)
 	at := v.newest(sl, &s)

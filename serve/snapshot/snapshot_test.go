@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -242,7 +243,26 @@ func TestTakerSeesChanges(t *testing.T) {
 			t.Errorf("%+v", one.Runs)
 		}
 	}
-	if err := os.RemoveAll(sl.Dir()); err != nil {
+	// One that was killed has left its begin; one that is under way has too.
+	killed := update.Record{Schema: 1, Version: night(1), Started: now.Add(time.Minute)}
+	if err := sl.WriteBegun(killed); err != nil {
+		t.Fatal(err)
+	}
+	if _, one := take(t, &tk, st); len(one.Runs) != 2 || one.Runs[0].Version != night(1) || one.Runs[0].Exit != 1 || !one.Runs[0].Started.Equal(killed.Started) {
+		t.Errorf("%+v", one.Runs)
+	}
+	lock, err := st.LockRun(t.Context(), "update")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.Started = time.Now().Add(time.Minute)
+	if err := sl.WriteBegun(killed); err != nil {
+		t.Fatal(err)
+	}
+	if _, one := take(t, &tk, st); len(one.Runs) != 1 {
+		t.Errorf("%+v", one.Runs)
+	}
+	if err := errors.Join(lock.Release(), os.RemoveAll(sl.Dir())); err != nil {
 		t.Fatal(err)
 	}
 	if _, one := take(t, &tk, st); len(one.Runs)+len(one.Generations) != 0 || len(tk.runs)+len(tk.manifests) != 0 {

@@ -72,13 +72,19 @@ func (t *Taker) forget() {
 	}
 }
 
-// records reads the run records of a slot, the newest first.
-func (t *Taker) records(sl *store.Slot) ([]record, error) {
+// records reads the run records of a slot, the newest first; before them is a run
+// that was killed since.
+func (t *Taker) records(st *store.Store, sl *store.Slot) ([]record, error) {
 	runs, err := sl.Runs()
 	if err != nil {
 		return nil, err
 	}
-	out := make([]record, 0, len(runs))
+	out := make([]record, 0, len(runs)+1)
+	killed, kerr := update.Interrupted(st, sl)
+	if killed != nil {
+		end := update.Attempt{Started: killed.Started, Finished: killed.Finished, Exit: killed.Exit, Error: killed.Error}
+		out = append(out, record{run: withAttempt(state.Run{Name: killed.Version, Version: killed.Version, Stages: []state.Stage{}}, end)})
+	}
 	for _, r := range runs {
 		key := sl.Name() + "/" + r.Name
 		rec, ok := t.runs[key]
@@ -92,7 +98,7 @@ func (t *Taker) records(sl *store.Slot) ([]record, error) {
 		t.runs[key] = rec
 		out = append(out, rec)
 	}
-	return out, nil
+	return out, kerr
 }
 
 // recordForm is what is read of a record: the rest of it is passed over.

@@ -112,7 +112,7 @@ const (
 
 func result(r state.Run) (word, tone string) {
 	switch {
-	case r.Finished.IsZero() && !r.Started.IsZero() && r.Exit == 0 && r.Generation == "":
+	case r.Exit != 0 && !r.Started.IsZero() && r.Finished.Equal(r.Started): // nobody knows when it was killed
 		return "interrupted", "warn"
 	case r.Exit == 0 && r.Error == "":
 		return "done", "ok"
