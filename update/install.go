@@ -229,6 +229,7 @@ func (t *task) choose(family string) error {
 func (t *task) stale(family string) {
 	after := t.r.o.Channels[t.in.Channel].StaleAfter
 	s, f := t.r.stale(t.l, t.in.Channel, family)
+	t.out.Moves = s == nil && t.r.o.Version == "" // of a version that was named nobody asks how old it is
 	switch {
 	case s != nil:
 		t.out.Exit, t.out.Stale = ExitStale, s

@@ -52,7 +52,8 @@ type LookedAt struct {
 	Success time.Time `json:"success,omitzero"` // when an update last did what there was to do, or a look found nothing to do
 	Exit    int       `json:"exit"`             // of this install
 
-	Err error `json:"-"`
+	Err   error `json:"-"`
+	Moves bool  `json:"-"` // as Outcome.Moves
 }
 
 // LookedIndex is one index page.
@@ -145,7 +146,7 @@ func (v verdict) refused() bool {
 
 // lookedAt tells how what the index has stands to what is active.
 func (t *task) lookedAt(v verdict) LookedAt {
-	at := LookedAt{Install: t.out.Install, Stale: t.out.Stale, At: t.r.o.Now().UTC(), Exit: t.out.Exit}
+	at := LookedAt{Install: t.out.Install, Stale: t.out.Stale, Moves: t.out.Moves, At: t.r.o.Now().UTC(), Exit: t.out.Exit}
 	if t.from != nil {
 		at.Active = t.from.Name
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/rocm-nightly/rocm-nightly/audit"
 	"github.com/rocm-nightly/rocm-nightly/audit/smoke"
 	"github.com/rocm-nightly/rocm-nightly/bump"
+	"github.com/rocm-nightly/rocm-nightly/fetch"
 	"github.com/rocm-nightly/rocm-nightly/internal/provenance"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/repack"
@@ -67,7 +68,8 @@ type Outcome struct {
 	PassedOver []PassedOver `json:"passed_over,omitempty"` // newer ones that failed before, the newest first
 	Again      time.Time    `json:"again,omitzero"`        // a newer night was left alone, for it is still being uploaded or too young: when to try again at the latest
 
-	Err error `json:"-"`
+	Err   error `json:"-"`
+	Moves bool  `json:"-"` // the index was asked when it last moved, and that is not too long ago
 
 	channel, target string
 	pin             *release.Pin     // what a pin can be bumped to
@@ -83,6 +85,9 @@ type Stale struct {
 	Cause  string `json:"cause"` // one of fetch's causes
 	Detail string `json:"detail"`
 }
+
+// OneTarget reports whether the indexes go on, and only without this target.
+func (s *Stale) OneTarget() bool { return s.Cause == fetch.CauseFamily }
 
 // Verified says what the bytes of a tarball were and what vouched for them.
 type Verified struct {

@@ -43,9 +43,14 @@ func Events(rep *update.Report, host string, now time.Time, final bool) []Event 
 	}
 	s := scene{host, now}
 	all := []Event{s.recovered(runKey, Failed, "rocm-nightly runs again", "A run could begin again.")}
+	still := standstill{scene: s}
 	for _, out := range rep.Installs {
 		all = append(all, s.outcome(out, final)...)
+		if out != nil && !errors.Is(out.Err, context.Canceled) {
+			still.found(out.Install, out.From, out.Stale, out.Moves)
+		}
 	}
+	all = append(all, still.events()...)
 	return append(all, FromBump(rep.Bumps, host, now, final)...)
 }
 
@@ -66,12 +71,6 @@ func (s scene) outcome(out *update.Outcome, final bool) []Event {
 		}
 	default:
 		all = append(all, s.done(out)...)
-	}
-	switch {
-	case out.Stale != nil:
-		all = append(all, s.stale(out.Install, out.From, out.Stale))
-	case out.Err == nil && out.Error == "":
-		all = append(all, s.moves(out.Install))
 	}
 	return all
 }
@@ -139,22 +138,11 @@ func (s scene) failed(out *update.Outcome) Event {
 	return e
 }
 
-func (s scene) stale(slot, from string, st *update.Stale) Event {
-	e := s.event(Stale, slot, st.Cause, slot+": the index does not move",
-		lines("Nothing new was published for "+st.Age+".", sentence(st.Detail), active(from), "To look: rocm-nightly list --arch "+target(slot)))
-	e.Slot, e.From, e.Exit = slot, from, update.ExitStale
-	return e
-}
-
-func (s scene) moves(slot string) Event {
-	return s.recovered(slot, Stale, slot+": the index moves again", "Something new was published.")
-}
-
 // recovered tells that a trouble is over: mark is its kind, Failed for all that are
 // no stale index.
 func (s scene) recovered(key, mark, title, text string) Event {
 	e := s.event(Recovered, key, mark, title, text)
-	if key != runKey && !strings.HasPrefix(key, bumpKey) {
+	if key != runKey && !strings.HasPrefix(key, bumpKey) && !strings.HasPrefix(key, indexKey) {
 		e.Slot = key
 	}
 	return e
@@ -168,6 +156,7 @@ func Looked(l *update.Looked, host string, now time.Time) []Event {
 	}
 	s := scene{host, now}
 	var all []Event
+	still := standstill{scene: s}
 	for _, at := range l.Installs {
 		if at.Error != "" {
 			continue
@@ -178,13 +167,9 @@ func Looked(l *update.Looked, host string, now time.Time) []Event {
 			e.Slot, e.Version, e.From = at.Install, at.Newest, at.Active
 			all = append(all, e)
 		}
-		if at.Stale != nil {
-			all = append(all, s.stale(at.Install, at.Active, at.Stale))
-		} else {
-			all = append(all, s.moves(at.Install))
-		}
+		still.found(at.Install, at.Active, at.Stale, at.Moves)
 	}
-	return all
+	return append(all, still.events()...)
 }
 
 // FromError is what a run has to tell that could not even begin.

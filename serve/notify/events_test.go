@@ -25,7 +25,7 @@ func brief(all []Event) string {
 func TestEventsOfARun(t *testing.T) {
 	const slot = "nightly-gfx1151"
 	const run = "recovered run failed; "
-	const fine, moves = "recovered nightly-gfx1151 failed", "; recovered nightly-gfx1151 stale"
+	const fine, moves = "recovered nightly-gfx1151 failed", "; recovered index nightly stale; recovered nightly-gfx1151 stale"
 	failed := errors.New("x")
 	for _, c := range []struct {
 		name  string
@@ -33,17 +33,19 @@ func TestEventsOfARun(t *testing.T) {
 		early bool // not final
 		want  string
 	}{
-		{name: "up to date", out: update.Outcome{From: "1", To: "1"}, want: fine + moves},
-		{name: "installed", out: update.Outcome{From: "1", To: "2", Changed: true}, want: "installed nightly-gfx1151 2; " + fine + moves},
-		{name: "here and waits", out: update.Outcome{From: "1", To: "1", Waits: &update.Wait{Generation: "2", Reason: "held"}}, want: "new-night nightly-gfx1151 2; " + fine + moves},
-		{name: "stale, and in order", out: update.Outcome{From: "1", To: "1", Exit: 3, Stale: &update.Stale{Age: "100h", Cause: "stopped"}}, want: fine + "; stale nightly-gfx1151 stopped"},
+		{name: "up to date", out: update.Outcome{From: "1", To: "1", Moves: true}, want: fine + moves},
+		{name: "a version that was named: no index was asked", out: update.Outcome{From: "1", To: "1"}, want: fine},
+		{name: "installed", out: update.Outcome{From: "1", To: "2", Changed: true, Moves: true}, want: "installed nightly-gfx1151 2; " + fine + moves},
+		{name: "here and waits", out: update.Outcome{From: "1", To: "1", Waits: &update.Wait{Generation: "2", Reason: "held"}, Moves: true}, want: "new-night nightly-gfx1151 2; " + fine + moves},
+		{name: "stale, and in order", out: update.Outcome{From: "1", To: "1", Exit: 3, Stale: &update.Stale{Age: "100h", Cause: "skipped"}}, want: fine + "; stale index nightly skipped"},
+		{name: "only one target stands still", out: update.Outcome{From: "1", To: "1", Exit: 3, Stale: &update.Stale{Age: "100h", Cause: "family"}}, want: fine + "; recovered index nightly stale; stale nightly-gfx1151 family"},
 		{name: "failed", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Release: "https://h/a-2.tar.gz"}, want: "failed nightly-gfx1151 a-2"},
 		{name: "failed, and is tried again", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x"}, early: true},
-		{name: "failed, and stale", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Stale: &update.Stale{}}, want: "failed nightly-gfx1151; stale nightly-gfx1151"},
+		{name: "failed, and stale", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Stale: &update.Stale{}}, want: "failed nightly-gfx1151; stale index nightly"},
 		{name: "interrupted", out: update.Outcome{From: "1", Exit: 1, Err: fmt.Errorf("x: %w", context.Canceled), Error: "x"}},
 		{name: "refused at once, not only in the end", out: update.Outcome{From: "1", To: "2", Exit: 4, Err: failed, Error: "x"}, early: true, want: "refused nightly-gfx1151 2"},
 		{name: "new bytes", out: update.Outcome{From: "1", Exit: 5, Err: failed, Error: "x", PassedOver: []update.PassedOver{{Version: "2"}}}, early: true, want: "new-bytes nightly-gfx1151 2"},
-		{name: "an older one, since the newest failed", out: update.Outcome{From: "1", To: "1", PassedOver: []update.PassedOver{{Version: "2"}}}, want: "recovered nightly-gfx1151 stale"},
+		{name: "an older one, since the newest failed", out: update.Outcome{From: "1", To: "1", PassedOver: []update.PassedOver{{Version: "2"}}, Moves: true}, want: "recovered index nightly stale; recovered nightly-gfx1151 stale"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.out.Install = slot
@@ -65,13 +67,60 @@ func TestEventsOfARun(t *testing.T) {
 
 func TestEventsOfALook(t *testing.T) {
 	got := Looked(&update.Looked{Installs: []update.LookedAt{
-		{Install: "a", Active: "1", Newest: "2", Admits: true},
-		{Install: "b", Active: "1", Newest: "2"}, // it settles
-		{Install: "c", Active: "1", Newest: "1", Admits: true, Stale: &update.Stale{Cause: "stopped"}},
-		{Install: "d", Error: "no answer", Stale: &update.Stale{}},
+		{Install: "dev-a", Active: "1", Newest: "2", Admits: true, Moves: true},
+		{Install: "dev-b", Active: "1", Newest: "2", Moves: true}, // it settles
+		{Install: "nightly-c", Active: "1", Newest: "1", Admits: true, Stale: &update.Stale{Cause: "skipped"}},
+		{Install: "nightly-d", Error: "no answer", Stale: &update.Stale{}},
 	}}, "h", at)
-	if want := "new-night a 2; recovered a stale; recovered b stale; stale c stopped"; brief(got) != want {
+	if want := "new-night dev-a 2; recovered index dev stale; stale index nightly skipped; recovered dev-a stale; recovered dev-b stale"; brief(got) != want {
 		t.Errorf("%s\nwant %s", brief(got), want)
+	}
+}
+
+// However many slots a channel has, its index stands still once, and moves again once.
+func TestAnIndexThatStandsStillIsToldOnce(t *testing.T) {
+	look := func(stale *update.Stale) *update.Looked {
+		var l update.Looked
+		for i := range 6 {
+			l.Installs = append(l.Installs, update.LookedAt{Install: fmt.Sprintf("nightly-gfx115%d", i), Active: "10.2", Stale: stale, Moves: stale == nil})
+		}
+		return &l
+	}
+	p := newPlace(t, Sink{Name: "a"})
+	still := &update.Stale{Age: "100h", Cause: "skipped", Detail: "AMD skipped nights"}
+	if err := p.tell(Looked(look(still), "h", at)...); err != nil {
+		t.Fatal(err)
+	}
+	p.took("a stale index nightly skipped")
+	for cause, want := range map[string][]string{"skipped": nil, "unread": {"a stale index nightly unread"}} {
+		other := *still
+		other.Cause = cause
+		if err := p.tell(Looked(look(&other), "h", at)...); err != nil {
+			t.Fatal(err)
+		}
+		p.took(want...)
+	}
+	// An index that does not move, and answers only now and then, is no news each hour.
+	for _, cause := range []string{"skipped", "unread", "skipped"} {
+		other := *still
+		other.Cause = cause
+		if err := p.tell(Looked(look(&other), "h", at)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.took()
+	if err := p.tell(Looked(look(nil), "h", at)...); err != nil {
+		t.Fatal(err)
+	}
+	p.took("a recovered index nightly stale")
+	e := Looked(look(still), "h", at)[0]
+	for _, want := range []string{"nightly-gfx1150 10.2, nightly-gfx1151 10.2", "and 2 more", "rocm-nightly list --channel nightly"} {
+		if !strings.Contains(e.Text, want) {
+			t.Errorf("%s\nwithout %q", e.Text, want)
+		}
+	}
+	if e.Slot != "" || e.Exit != update.ExitStale {
+		t.Errorf("%+v", e)
 	}
 }
 

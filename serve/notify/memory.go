@@ -191,7 +191,11 @@ func (m *memory) tell(sink string, e Event, now time.Time) {
 	if e.Kind == Recovered || e.Kind == Test {
 		return
 	}
-	m.Told = slices.DeleteFunc(m.Told, func(t told) bool { return t.Sink == sink && t.Kind == e.Kind && t.Key == e.Key })
+	m.Told = slices.DeleteFunc(m.Told, func(t told) bool {
+		// The few causes of an index that stands still may alternate by the hour, as it
+		// answers or not: each is news once.
+		return t.Sink == sink && t.Kind == e.Kind && t.Key == e.Key && (t.Mark == e.Mark || e.Kind != Stale)
+	})
 	m.Told = append(m.Told, told{Sink: sink, Kind: e.Kind, Key: e.Key, Mark: e.Mark, At: now})
 }
 
