@@ -114,8 +114,11 @@ func (w *watch) level(failures int, success time.Time) string {
 	return Warning
 }
 
-// tries says that the job will try again before its window ends.
+// tries says that the job will try again before its window ends, or soon.
 func (w *watch) tries(j Job) bool {
+	if j.Kind == "check" { // it only looks, and the next time is soon
+		return j.Failures < failuresMany
+	}
 	return j.NextWhy == "retry" && j.Failures < failuresMany && w.now.Before(j.WindowEnds)
 }
 

@@ -91,6 +91,8 @@ func TestAlarms(t *testing.T) {
 		{"a job that has tried often", jobFailed("retry", 3, 1), "warning failed update: update failed 3 times in a row"},
 		{"a job that refused", jobFailed("scheduled", 1, 4), "warning refused update: "},
 		{"a job with new bytes", jobFailed("scheduled", 1, 5), "critical new-bytes update: "},
+		{"a look that failed: the next is soon", func(s *State) { s.Jobs[1].Failures, s.Jobs[1].Exit, s.Jobs[1].Error = 2, 1, "no answer" }, ""},
+		{"looks that fail for hours", func(s *State) { s.Jobs[1].Failures, s.Jobs[1].Exit, s.Jobs[1].Error = 3, 1, "no answer" }, "warning failed check: check failed 3 times in a row: no answer"},
 		{"a job that never did well", func(s *State) { jobFailed("scheduled", 3, 1)(s); s.Jobs[0].LastSuccess = time.Time{} }, "critical failed update: "},
 		{"job and slot: the slot tells", func(s *State) { jobFailed("scheduled", 1, 1)(s); failed(1, 1, 26*time.Hour)(s) }, "warning failed nightly-gfx1151: "},
 		{"a slot whose job tries again", func(s *State) { jobFailed("retry", 1, 1)(s); failed(1, 1, 26*time.Hour)(s) }, ""},
