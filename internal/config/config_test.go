@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -259,6 +261,19 @@ func TestLoad(t *testing.T) {
 	named := DefaultPlaces("", func(k string) string { return map[string]string{"ROCM_NIGHTLY_DATA": filepath.Join(dir, "none")}[k] }, 1000)
 	if _, _, err := Load(named); err == nil || !strings.Contains(err.Error(), "ROCM_NIGHTLY_DATA") {
 		t.Errorf("data that was named and is not there was not missed: %v", err)
+	}
+}
+
+// A config that a link should lead to and does not is not passed over for another.
+func TestALinkThatLeadsNowhere(t *testing.T) {
+	dir := put(t, map[string]string{"etc/config.yaml": "keep: {last: 4}\n"})
+	own := filepath.Join(dir, "config.yaml")
+	if err := os.Symlink(filepath.Join(dir, "gone"), own); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Load(Places{Search: []string{own, filepath.Join(dir, "etc/config.yaml")}})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), own) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -137,7 +137,8 @@ func (p Places) find() ([]string, error) {
 	}
 	for _, name := range p.Search {
 		var files []string
-		_, err := os.Stat(name)
+		// A link that leads nowhere is a config that is missing, not one that nobody has.
+		_, err := os.Lstat(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("read config: %w", err)
 		}
