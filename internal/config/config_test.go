@@ -264,6 +264,25 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// Sections whose names are the user's own are laid over each other as all others are.
+func TestMapsAreLaidOverEachOther(t *testing.T) {
+	dir := put(t, map[string]string{
+		"config.yaml":      "env: {A: a, B: b}\n",
+		"config.d/10.yaml": "env: {B: c}\nchannels: {dev: {indexes: [{url: 'https://example.org/'}]}}\n",
+		"config.d/20.yaml": "env:\nchannels:\n",
+	})
+	c, _, err := Load(Places{Search: []string{filepath.Join(dir, "config.yaml")}, Environ: []string{"ROCM_NIGHTLY__ENV={C: d}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"A": "a", "B": "c", "C": "d"}; !reflect.DeepEqual(c.Env, want) {
+		t.Errorf("%v, want %v", c.Env, want)
+	}
+	if len(c.Channels) != len(Default().Channels) || c.Channels["dev"].Indexes[0].URL != "https://example.org/" {
+		t.Errorf("%v", c.Channels)
+	}
+}
+
 // A config that a link should lead to and does not is not passed over for another.
 func TestALinkThatLeadsNowhere(t *testing.T) {
 	dir := put(t, map[string]string{"etc/config.yaml": "keep: {last: 4}\n"})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,23 +209,25 @@ func (c *Config) apply(layers ...layer) error {
 	return c.inherit(installs)
 }
 
-// over decodes l over c.
+// over decodes l over c. The decoder replaces maps; here they are laid over those of
+// the layers before, name by name, as sections are.
 func (l layer) over(c *Config) error {
-	channels := c.Channels
-	c.Channels = nil
+	channels, env := c.Channels, c.Env
+	c.Channels, c.Env = nil, nil
 	err := yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(l.body, c)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	for k, v := range channels {
-		if _, set := c.Channels[k]; !set {
-			if c.Channels == nil {
-				c.Channels = map[string]Channel{}
-			}
-			c.Channels[k] = v
-		}
-	}
+	c.Channels, c.Env = merged(channels, c.Channels), merged(env, c.Env)
 	return nil
+}
+
+// merged is below with above laid over it.
+func merged[T any](below, above map[string]T) map[string]T {
+	all := make(map[string]T, len(below)+len(above))
+	maps.Copy(all, below)
+	maps.Copy(all, above)
+	return all
 }
 
 // envAsWritten turns the numbers under a key env into the text that they were
