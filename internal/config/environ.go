@@ -95,7 +95,7 @@ func overrides(environ []string) (layers []layer, wrong []*Complaint) {
 func misnamed(name string) error {
 	var names []string
 	for _, v := range variables() {
-		if strings.ReplaceAll(v.Name, "__", "_") == name {
+		if run(v.Name) == run(name) {
 			return fmt.Errorf("sets nothing: did you mean %s?", v.Name)
 		}
 		names = append(names, v.Name)
@@ -103,10 +103,22 @@ func misnamed(name string) error {
 	if !strings.HasPrefix(name, variablePrefix) {
 		return nil // a hook's, or somebody's own
 	}
+	for _, v := range names {
+		if strings.HasPrefix(v, name+"__") {
+			return fmt.Errorf("names a section, which has a variable for each of its keys: %s, …", v)
+		}
+	}
 	if near := nearest(name, names); near != "" {
 		return fmt.Errorf("there is no such key: did you mean %s?", near)
 	}
 	return errors.New("there is no such key: docs/config.md lists the variables that set one")
+}
+
+// run is the name of a variable with each run of underscores as one, in capitals:
+// what is alike by it is meant to be the same.
+func run(name string) string {
+	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' })
+	return strings.Join(words, "_")
 }
 
 // set makes a layer in which v.Key alone has a value.
@@ -162,6 +174,9 @@ func (v Variable) node(l layer, value string) (ast.Node, error) {
 	}
 	if parsed.body == nil {
 		return nil, errors.New("is nothing but a comment")
+	}
+	if parsed.body.Type() == ast.NullType {
+		return nil, errors.New("is empty: unset it, or give it a value")
 	}
 	return parsed.body, nil
 }
