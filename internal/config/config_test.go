@@ -206,6 +206,7 @@ func TestValidate(t *testing.T) {
 		"policy: {series: v10.2}":                                                                      "policy.series",
 		"repack: {profile: nix}":                                                                       "interpreter_path",
 		"repack: {add_rpath: ['a:b']}":                                                                 "add_rpath",
+		"unpack: {max_ratio: .inf}":                                                                    "unpack.max_ratio: +Inf is not between 1 and 1000000",
 		"download: {connections: 0}":                                                                   "connections",
 		"health: {command: [./true]}":                                                                  "health.command",
 		"dedup: magic":                                                                                 "dedup",

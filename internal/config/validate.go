@@ -298,6 +298,9 @@ func (v *validator) key(key, text string) {
 	v.check(err == nil, key, "is no minisign public key: %v", err)
 }
 
+// maxMaxRatio is far above what any compressor reaches; .inf is no limit, and no JSON.
+const maxMaxRatio = 1e6
+
 func (c *Config) limits(v *validator) {
 	d := c.Download
 	v.check(d.Connections >= 1 && d.Connections <= 64, "download.connections", "%d is not between 1 and 64", d.Connections)
@@ -306,7 +309,7 @@ func (c *Config) limits(v *validator) {
 	u := c.Unpack
 	v.check(u.MaxBytes > 0, "unpack.max_bytes", "must be more than 0")
 	v.check(u.MaxEntries > 0, "unpack.max_entries", "must be more than 0")
-	v.check(u.MaxRatio >= 1, "unpack.max_ratio", "must be at least 1")
+	v.check(u.MaxRatio >= 1 && u.MaxRatio <= maxMaxRatio, "unpack.max_ratio", "%v is not between 1 and %d", u.MaxRatio, int(maxMaxRatio))
 	v.oneOf("unpack.decompressor", u.Decompressor, "auto", "klauspost")
 }
 
