@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rocm-nightly/rocm-nightly/internal/config"
 	"github.com/rocm-nightly/rocm-nightly/internal/release"
+	guard "github.com/rocm-nightly/rocm-nightly/internal/trusted"
 	"github.com/rocm-nightly/rocm-nightly/repack"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -40,17 +42,41 @@ func emptyFlag(cmd *cobra.Command, names ...string) error {
 
 // failure is the JSON form of an error, for verbs that print JSON.
 type failure struct {
-	Schema int    `json:"schema"`
-	Error  string `json:"error"`
-	Hint   string `json:"hint,omitempty"`
-	Exit   int    `json:"exit"`
+	Schema   int        `json:"schema"`
+	Error    string     `json:"error"`
+	Hint     string     `json:"hint,omitempty"`
+	Exit     int        `json:"exit"`
+	Problems []wrongKey `json:"problems,omitempty"`
+}
+
+// wrongKey is one thing that is wrong with the config, for editors and checks of a CI.
+type wrongKey struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Variable string `json:"variable,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Error    string `json:"error"`
+}
+
+// problems lists what is wrong with the config, where that is why err is there.
+func problems(err error) []wrongKey {
+	var wrong *config.Error
+	if !errors.As(err, &wrong) {
+		return nil
+	}
+	var all []wrongKey
+	for _, c := range wrong.Complaints {
+		all = append(all, wrongKey{c.File, c.Line, c.Column, c.Variable, c.Key, c.Err.Error()})
+	}
+	return all
 }
 
 // fail prints an error and returns its exit code.
 func (a *app) fail(err error) int {
 	code := exitCode(err)
 	if a.json && !a.printed {
-		a.printJSON(failure{1, err.Error(), hint(err), code})
+		a.printJSON(failure{1, err.Error(), hint(err), code, problems(err)})
 	}
 	fmt.Fprintf(a.stderr, "rocm-nightly: %s\n", printable(err.Error()))
 	if h := hint(err); h != "" {
@@ -120,6 +146,10 @@ func hint(err error) string {
 		return "it was interrupted; run it again to continue"
 	case errors.As(err, &unreachable), errors.As(err, &unknownHost):
 		return "check the network, and HTTPS_PROXY where there is a proxy, then run it again"
+	case errors.As(err, new(*config.Error)):
+		return "config.yaml of the source and docs/config.md describe every key; rocm-nightly config schema is for editors"
+	case errors.As(err, new(*guard.Error)):
+		return "docs/config.md says whose files count" // and the error what to try
 	case errors.As(err, &badUsage):
 		return "see rocm-nightly --help"
 	}
