@@ -21,7 +21,7 @@ import (
 const (
 	name        = "rocm-nightly"
 	homepage    = "https://github.com/rocm-nightly/rocm-nightly"
-	maintainer  = "The rocm-nightly authors <maintainers@users.noreply.github.com>"
+	maintainer  = "The rocm-nightly authors <rocm-nightly@users.noreply.github.com>"
 	description = "AMD's ROCm nightlies, installed and kept up to date\n" +
 		"rocm-nightly takes AMD's ROCm nightlies from AMD's index to a working,\n" +
 		"verified prefix on disk, with a way back, and to a pull request in the\n" +
