@@ -97,7 +97,9 @@ remove_copies() {
 	for f in systemd/*.service systemd/*.socket systemd/*.timer; do rm "$root/usr/lib/systemd/system/${f##*/}"; done
 	for f in systemd/user/*; do rm "$root/usr/lib/systemd/user/${f##*/}"; done
 	rm -r "$root/usr/lib/sysusers.d/rocm-nightly.conf" "$root/usr/lib/tmpfiles.d/rocm-nightly.conf" "$root/usr/bin/rocm-nightly" "$root/etc/rocm-nightly"
-	rm -rf "$root/var/lib/rocm-nightly" "$root/var/cache/rocm-nightly" "$root/run/rocm-nightly"
+	rm -rf "$root/var/lib/rocm-nightly" "$root/var/cache/rocm-nightly" "$root/opt/rocm" "$root/etc/tmpfiles.d/rocm-nightly-link.conf" \
+		"$root"/var/lib/systemd/timers/stamp-rocm-nightly-*
+	inside rm -rf /run/rocm-nightly
 	inside systemctl daemon-reload
 	inside userdel rocm-nightly
 }
@@ -122,7 +124,7 @@ for _ in $(seq 150); do
 done
 state=$(inside timeout 60 systemctl is-system-running --wait || true)
 case $state in running | degraded) ;; *) fail "the machine is $state" ;; esac
-before=$(inside find / -xdev \( -name '*rocm-nightly*' -o -name '*rocm' \) -not -path '/proc/*' | sort)
+before=$(inside find / /run -xdev \( -name '*rocm-nightly*' -o -name 'rocm' \) -not -path '/proc/*' | sort)
 if [ -n "$deb" ]; then
 	install -m644 "$deb" "$root/root/rocm-nightly.deb"
 	inside dpkg -i /root/rocm-nightly.deb
@@ -157,7 +159,13 @@ policy: {settle: 0s}
 keep: {last: 2}
 health: {smoke: "off", command: [/usr/bin/id], timeout: 30s}
 serve: {listen: systemd, token_credential: page_token}
+metrics: {textfile: /srv/textfile/rocm-nightly.prom}
 CONFIG
+# A directory that is not the service's own: docs/metrics.md tells what it takes.
+inside install -d -o rocm-nightly -g rocm-nightly /srv/textfile
+mkdir -p "$root/etc/systemd/system/rocm-nightly-update.service.d"
+printf '[Service]\nReadWritePaths=-/srv/textfile\n' >"$root/etc/systemd/system/rocm-nightly-update.service.d/test.conf"
+inside systemctl daemon-reload
 (umask 077 && echo a-secret-of-thirty-two-characters >"$root/etc/credstore/page_token")
 sed -n 's/^#L /L /p' "$root/usr/lib/tmpfiles.d/rocm-nightly.conf" >"$root/etc/tmpfiles.d/rocm-nightly-link.conf"
 inside systemd-tmpfiles --create rocm-nightly-link.conf
@@ -175,10 +183,15 @@ inside test -d /opt/rocm/bin || fail "/opt/rocm leads nowhere"
 nobody test -r /opt/rocm/.info/version || fail "others cannot read it"
 nobody rocm-nightly env gfx1151 >"$work/env" || fail "others cannot ask for its environment"
 
+inside grep -q '^rocm_nightly_slot_info{.*gfx1151' /srv/textfile/rocm-nightly.prom || fail "the update left no numbers"
+
+step "the look, as its own user"
+inside systemctl start rocm-nightly-check.service || fail "the look failed"
+
 step "the timers"
-inside systemctl enable -q --now rocm-nightly-update.timer rocm-nightly-prune.timer
+inside systemctl enable -q --now rocm-nightly-update.timer rocm-nightly-check.timer rocm-nightly-prune.timer
 timers=$(inside systemctl list-timers --all --no-legend)
-for t in update prune; do
+for t in update check prune; do
 	[[ $timers == *rocm-nightly-$t.timer* ]] || fail "rocm-nightly-$t.timer is not listed"
 done
 
@@ -190,18 +203,41 @@ inside systemctl start rocm-nightly.socket
 inside systemctl start rocm-nightly.service || fail "the daemon did not start"
 is "the daemon" "$(show rocm-nightly.service ActiveState)" active
 is "the timer beside the daemon" "$(show rocm-nightly-update.timer ActiveState)" inactive
+is "the timer of looks beside the daemon" "$(show rocm-nightly-check.timer ActiveState)" inactive
 is "the timer of prune" "$(show rocm-nightly-prune.timer ActiveState)" active
 [ -n "$(show rocm-nightly.service StatusText)" ] || fail "the daemon says nothing in STATUS="
 step "  STATUS=$(show rocm-nightly.service StatusText)"
 pid=$(show rocm-nightly.service MainPID)
 is "its user" "$(inside stat -c %U "/proc/$pid")" rocm-nightly
-inside grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):' "/proc/$pid/status" | grep -vq '0000000000000000$' && fail "the daemon has capabilities"
+inside grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):' "/proc/$pid/status" >"$work/caps"
+grep -v '0000000000000000$' "$work/caps" && fail "the daemon has capabilities"
 inside grep -q '^NoNewPrivs:[[:space:]]*1' "/proc/$pid/status" || fail "the daemon may get privileges"
 is "its secret" "$(inside stat -c %a /run/credentials/rocm-nightly.service/page_token)" 400
-inside tr '\0' '\n' <"/proc/$leader/root/proc/$pid/environ" | grep -q thirty-two && fail "a secret is in the environment"
+grep -qa thirty-two "/proc/$leader/root/proc/$pid/environ" && fail "a secret is in the environment"
 inside systemctl reload rocm-nightly.service || fail "reload"
 is "after SIGHUP" "$(show rocm-nightly.service MainPID)" "$pid"
 is "after SIGHUP it" "$(show rocm-nightly.service ActiveState)" active
+
+step "the page, on the socket that systemd holds"
+is "the socket's owner and mode" "$(inside stat -c '%U:%G %a' /run/rocm-nightly/page.sock)" "rocm-nightly:rocm-nightly 660"
+page() {
+	python3 - "/proc/$leader/root/run/rocm-nightly/page.sock" "$1" <<'PYTHON'
+import http.client, socket, sys
+c = http.client.HTTPConnection("localhost", timeout=20)
+c.sock = socket.socket(socket.AF_UNIX)
+c.sock.connect(sys.argv[1])
+c.request("GET", sys.argv[2])
+r = c.getresponse()
+text = r.read().decode()
+print(text)
+sys.exit(r.status != 200)
+PYTHON
+}
+page / >"$work/page" || fail "the page: $(head -n 3 "$work/page")"
+grep -q "${versions[0]}" "$work/page" || fail "the page does not know what is installed"
+page /healthz >/dev/null || fail "/healthz"
+page /metrics >"$work/page" || fail "/metrics"
+grep -q '^rocm_nightly_slot_info{' "$work/page" || fail "/metrics has no slot"
 
 step "a new night, updated beside the daemon, while somebody uses the old one"
 publish 1
@@ -244,19 +280,26 @@ reborn() {
 }
 inside sh -c "kill -STOP $pid"
 until_true "a new daemon" reborn
-inside journalctl --no-pager -o cat -u rocm-nightly.service | grep -q '^goroutine ' || fail "what the goroutines did is not in the journal"
+# Into a file: a grep that has seen enough would end journalctl with a failure.
+inside journalctl --no-pager -o cat -u rocm-nightly.service >"$work/journal"
+grep -q '^goroutine ' "$work/journal" || fail "what the goroutines did is not in the journal"
 
 step "SIGTERM"
 inside systemctl stop rocm-nightly.service || fail "stop"
 is "how the daemon ended" "$(show rocm-nightly.service Result)" success
 
 step "removal"
+# What this script has laid down, and not the service.
+rm -rf "$root"/etc/systemd/system/rocm-nightly*.service.d "$root/etc/credstore" "$root/srv/textfile" "$root/root/rocm-nightly.deb"
 if [ -n "$deb" ]; then
 	inside dpkg --purge rocm-nightly || fail "purge"
 else
 	remove_copies
 fi
-rm -rf "$root/etc/systemd/system/rocm-nightly.service.d" "$root/etc/tmpfiles.d/rocm-nightly-link.conf" "$root/etc/credstore" "$root/opt/rocm" "$root/root/rocm-nightly.deb"
-after=$(inside find / -xdev \( -name '*rocm-nightly*' -o -name '*rocm' \) -not -path '/proc/*' -not -path '/var/lib/systemd/timers/*' | sort)
+after=$(inside find / /run -xdev \( -name '*rocm-nightly*' -o -name 'rocm' \) -not -path '/proc/*' | sort)
 is "what is left" "$after" "$before"
+inside getent passwd rocm-nightly && fail "the user is left"
+inside getent group rocm-nightly && fail "the group is left"
+left=$(inside systemctl list-units --all --no-legend 'rocm-nightly*')
+is "what systemd still knows" "$left" ""
 step "passed"
