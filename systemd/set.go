@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +29,10 @@ type Options struct {
 	Exec   []string // the program, absolute, and the arguments that come before its verb
 	Root   string   // where it installs, of a system; "" and DefaultRoot need no drop-in
 	Links  []Link   // what systemd-tmpfiles makes; of a system
+
+	// Textfile is the directory of metrics.textfile, of a system; "" and what is below
+	// the root need no drop-in.
+	Textfile string
 }
 
 // Link is a link that the service may not make itself.
@@ -126,7 +131,15 @@ func (o Options) over(unit string, kind Kind) ([]File, error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	if o.User || o.Root == "" || o.Root == DefaultRoot || !strings.HasSuffix(unit, ".service") {
+	if o.User || !strings.HasSuffix(unit, ".service") {
+		return files, nil
+	}
+	numbers, err := o.numbers(unit, kind)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, numbers...)
+	if o.Root == "" || o.Root == DefaultRoot {
 		return files, nil
 	}
 	root, err := word(o.Root)
@@ -138,6 +151,20 @@ func (o Options) over(unit string, kind Kind) ([]File, error) {
 		text += "ConditionPathExists=\nConditionPathExists=" + strings.ReplaceAll(o.Root, "%", "%%") + "/slots\n"
 	}
 	return append(files, File{unit + ".d/root.conf", kind, Mark + text + "\n[Service]\nReadWritePaths=" + root + "\n"}), nil
+}
+
+// numbers lets those that update write metrics.textfile.
+func (o Options) numbers(unit string, kind Kind) ([]File, error) {
+	below := func(dir string) bool { return strings.HasPrefix(o.Textfile+"/", dir+"/") }
+	if o.Textfile == "" || below(cmp.Or(o.Root, DefaultRoot)) || unit != "rocm-nightly.service" && unit != "rocm-nightly-update.service" {
+		return nil, nil
+	}
+	dir, err := word("-" + o.Textfile) // without it, the rest goes on
+	if err != nil {
+		return nil, fmt.Errorf("metrics.textfile: %w", err)
+	}
+	text := "# metrics.textfile of the config; the user rocm-nightly must be allowed to write there.\n[Service]\nReadWritePaths=" + dir + "\n"
+	return []File{{unit + ".d/textfile.conf", kind, Mark + text}}, nil
 }
 
 // links is the file of systemd-tmpfiles, if there is anything for it to do.

@@ -71,7 +71,7 @@ func TestUnitsAreClean(t *testing.T) {
 	program := analyze(t)
 	for name, o := range map[string]systemd.Options{
 		"daemon": {Daemon: true}, "timer": {}, "everything": {Laptop: true, GPU: true, Root: "/srv"},
-		"daemon with a GPU": {Daemon: true, GPU: true, Root: "/srv"},
+		"daemon with a GPU": {Daemon: true, GPU: true, Root: "/srv", Textfile: "/var/lib/node 100%"},
 		"user's daemon":     {User: true, Daemon: true}, "user's timer": {User: true, Laptop: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,13 +200,14 @@ func TestSetIsWhatPackagesShip(t *testing.T) {
 func TestSetRefusesWhatNoUnitCanHold(t *testing.T) {
 	good := []string{"/usr/bin/rocm-nightly"}
 	for name, o := range map[string]systemd.Options{
-		"no program":     {},
-		"relative":       {Exec: []string{"rocm-nightly"}},
-		"line in exec":   {Exec: []string{"/x\nUser=root"}},
-		"line in root":   {Exec: good, Root: "/srv\nUser=root"},
-		"line in link":   {Exec: good, Links: []systemd.Link{{Path: "/opt/rocm\nf /etc/x", Target: "/srv"}}},
-		"no target":      {Exec: good, Links: []systemd.Link{{Path: "/opt/rocm"}}},
-		"zero in a word": {Exec: append(good, "a\x00b")},
+		"no program":      {},
+		"relative":        {Exec: []string{"rocm-nightly"}},
+		"line in exec":    {Exec: []string{"/x\nUser=root"}},
+		"line in root":    {Exec: good, Root: "/srv\nUser=root"},
+		"line in numbers": {Exec: good, Textfile: "/srv\nUser=root"},
+		"line in link":    {Exec: good, Links: []systemd.Link{{Path: "/opt/rocm\nf /etc/x", Target: "/srv"}}},
+		"no target":       {Exec: good, Links: []systemd.Link{{Path: "/opt/rocm"}}},
+		"zero in a word":  {Exec: append(good, "a\x00b")},
 	} {
 		if files, err := systemd.Set(o); err == nil {
 			t.Errorf("%s: %v", name, files)

@@ -100,6 +100,9 @@ func (a *app) initSystemd(args []string, o initSystemdOptions) error {
 	if err := a.writeUnits(places, files, o.force); err != nil {
 		return err
 	}
+	if err := a.removeDropIns(places, files); err != nil {
+		return err
+	}
 	a.unitSteps(set)
 	return nil
 }
@@ -163,6 +166,9 @@ func (a *app) unitSet(o initSystemdOptions) (systemd.Options, error) {
 	}
 	if hiddenFromServices(set.Root) {
 		return set, fmt.Errorf("init systemd: a service cannot install into %s: services see no homes, and a /tmp of their own (try: another root: in the config, or --user)", printable(set.Root))
+	}
+	if cfg.Metrics.Textfile != "" {
+		set.Textfile = filepath.Dir(cfg.Metrics.Textfile)
 	}
 	set.Links, err = unitLinks(cfg, set.Root, o.arch)
 	return set, err

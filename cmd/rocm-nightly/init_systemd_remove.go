@@ -16,12 +16,8 @@ import (
 func (a *app) removeUnits(places map[systemd.Kind]string) error {
 	paths := writtenUnits(places)
 	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("init systemd: %w", err)
-		}
-		fmt.Fprintf(a.stdout, "removed %s\n", printable(path))
-		if dir := filepath.Dir(path); strings.HasSuffix(dir, ".d") && strings.HasPrefix(filepath.Base(dir), "rocm-nightly") {
-			_ = os.Remove(dir) // if it has drop-ins of somebody else, it stays
+		if err := a.removeUnit(path); err != nil {
+			return err
 		}
 	}
 	if len(paths) == 0 {
@@ -29,6 +25,36 @@ func (a *app) removeUnits(places map[systemd.Kind]string) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout, "\nnext: systemctl daemon-reload; what was started goes on until it is stopped (systemctl stop 'rocm-nightly*')")
+	return nil
+}
+
+func (a *app) removeUnit(path string) error {
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("init systemd: %w", err)
+	}
+	fmt.Fprintf(a.stdout, "removed %s\n", printable(path))
+	if dir := filepath.Dir(path); strings.HasSuffix(dir, ".d") && strings.HasPrefix(filepath.Base(dir), "rocm-nightly") {
+		_ = os.Remove(dir) // if it has drop-ins of somebody else, it stays
+	}
+	return nil
+}
+
+// removeDropIns removes those that this verb once laid over the units of files, and
+// that are not among them now: a hole that nobody asks for any more is closed.
+func (a *app) removeDropIns(places map[systemd.Kind]string, files []systemd.File) error {
+	wanted := map[string]bool{}
+	for _, f := range files {
+		wanted[filepath.Join(places[f.Kind], f.Path)] = true
+	}
+	for _, path := range writtenUnits(places) {
+		unit, dropIn := strings.CutSuffix(filepath.Dir(path), ".d")
+		if !dropIn || !wanted[unit] || wanted[path] {
+			continue
+		}
+		if err := a.removeUnit(path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
