@@ -97,7 +97,7 @@ func (a *axe) look(t *testing.T, at string) {
 
 // kept are the names that may be in the store when nothing is under way.
 var kept = []string{
-	"cache", "leases", "ledger.jsonl", "links.json", "links.lock", "run.lock", "slots", "spool", "spool/nightly", "store.json", "tarballs", "tarballs/nightly", axeSlot,
+	"cache", "leases", "ledger.jsonl", "links.json", "links.lock", "looks.json", "run.lock", "slots", "spool", "spool/nightly", "store.json", "tarballs", "tarballs/nightly", axeSlot,
 	axeSlot + "/checks.json", axeSlot + "/current", axeSlot + "/generations", axeSlot + "/records", axeSlot + "/runs", axeSlot + "/seals", axeSlot + "/state.json", axeSlot + "/switch.lock",
 }
 

@@ -139,7 +139,7 @@ func TestFullDisk(t *testing.T) {
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=755,size="+size); err != nil {
 		t.Skipf("a small file system cannot be mounted here (%v): run it as root", err)
 	}
 	t.Cleanup(func() {
