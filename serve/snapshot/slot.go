@@ -43,7 +43,7 @@ func (v *view) slot(sl *store.Slot) state.Slot {
 	if in != nil && s.Active != nil {
 		s.Expires = v.expires(*in, sl, *s.Active)
 	}
-	if err = errors.Join(err, werr, v.failed(sl, at)); err != nil {
+	if err = errors.Join(err, werr, v.failed(sl, s.Runs, at)); err != nil {
 		s.Error = err.Error()
 	}
 	return s
@@ -51,9 +51,14 @@ func (v *view) slot(sl *store.Slot) state.Slot {
 
 // failed is why nothing could be found out about a slot, if neither an index nor a
 // run record says it.
-func (v *view) failed(sl *store.Slot, at *update.LookedAt) error {
+func (v *view) failed(sl *store.Slot, runs []state.Run, at *update.LookedAt) error {
 	if at == nil || at.Error == "" || at.Exit == update.ExitOK || at.Exit == update.ExitStale || at.State == update.StateRefused {
 		return nil
+	}
+	for _, r := range runs {
+		if r.Exit != update.ExitOK && r.Error == cut(at.Error) {
+			return nil
+		}
 	}
 	_, err := os.Stat(sl.Dir())
 	for _, ix := range v.looked.Indexes {

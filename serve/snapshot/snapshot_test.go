@@ -355,3 +355,24 @@ func BenchmarkTake(b *testing.B) {
 		}
 	})
 }
+
+// Why the last update failed is told by its record; the slot itself can be read. What
+// no record says is told as an error of the slot.
+func TestAFailureIsToldOnce(t *testing.T) {
+	st := open(t)
+	sl := st.Slot("nightly", "gfx1151")
+	install(t, sl, night(2))
+	failed := record1(night(3), 1)
+	if err := sl.WriteRun(night(3), failed); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{failed.Error: "", "nothing serves this GPU": "nothing serves this GPU"} {
+		at := update.LookedAt{Install: sl.Name(), Newest: night(3), State: update.StateNewer, Active: night(2), Error: text, Exit: 1}
+		if err := write(st, store.LooksFile, update.Looked{Schema: 1, Installs: []update.LookedAt{at}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, one := take(t, new(Taker), st); one.Error != want || len(one.Runs) != 1 || one.Runs[0].Error != failed.Error {
+			t.Errorf("%q: %q, %+v", text, one.Error, one.Runs)
+		}
+	}
+}
