@@ -119,6 +119,9 @@ func (v *view) past(sl *store.Slot, s *state.Slot) error {
 	for _, a := range slices.Backward(st.History[max(0, len(st.History)-maxHistory):]) {
 		s.History = append(s.History, state.Activation{At: a.At, Generation: a.Generation, Why: a.Why})
 	}
+	if n := len(st.Left); n > 0 {
+		s.Left = st.Left[n-1]
+	}
 	hold, err := sl.Held()
 	if hold != nil {
 		s.Hold = &state.Hold{Since: hold.Since, Until: hold.Until, Reason: hold.Reason}

@@ -111,6 +111,29 @@ func TestTakeTellsWhatIsThere(t *testing.T) {
 	}
 }
 
+// Where a roll back came from, and that it is let go on.
+func TestWhatWasLeftIsSaid(t *testing.T) {
+	st := open(t)
+	sl := st.Slot("nightly", "gfx1151")
+	install(t, sl, night(1))
+	install(t, sl, night(2))
+	if _, one := take(t, new(Taker), st); one.Left != "" || one.Back != night(1) {
+		t.Errorf("left %q, back %q", one.Left, one.Back)
+	}
+	if _, _, err := sl.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, one := take(t, new(Taker), st); one.Left != night(2) || one.Back != night(2) {
+		t.Errorf("left %q, back %q", one.Left, one.Back)
+	}
+	if err := sl.Unhold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, one := take(t, new(Taker), st); one.Left != "" {
+		t.Errorf("left %q after it was let go on", one.Left)
+	}
+}
+
 // What was newest at the last look is judged by what is active now.
 func TestNewestIsJudgedByWhatIsActiveNow(t *testing.T) {
 	for name, c := range map[string]struct {

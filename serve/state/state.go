@@ -104,6 +104,7 @@ type Slot struct {
 	Error       string       `json:"error,omitempty"`
 	Stale       string       `json:"stale,omitempty"` // why nothing new was published for it for too long, as of the last look: an index may go on without it
 	Back        string       `json:"back,omitempty"`  // the generation that a roll back goes to; absent: there is none
+	Left        string       `json:"left,omitempty"`  // the version that somebody went back from: runs pass over it until the slot is let go on
 }
 
 // Generation is one prefix.

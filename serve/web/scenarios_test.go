@@ -148,7 +148,7 @@ func nasty() *state.State {
 	s.Jobs = []state.Job{{Name: evil, Kind: evil, Schedule: evil, Slots: []string{evil}, Next: noon, NextWhy: evil, Error: evil, Waits: evil, Failures: 1 << 30, LastSeconds: 1e300}}
 	sl := slotOf("nightly-gfx1151", 2)
 	sl.Slot, sl.Channel, sl.Waits, sl.Error, sl.Expires, sl.Prefix = evil, "nightly", evil, strings.Repeat(evil+"\n", 50), evil, evil
-	sl.Stale, sl.Back = evil, evil
+	sl.Stale, sl.Back, sl.Left = evil, evil, evil
 	sl.Hold = &state.Hold{Reason: evil}
 	sl.Newest = &state.Newest{Version: evil, State: evil, Size: -1}
 	sl.Runs = []state.Run{{Name: evil, Version: evil, Error: evil, Exit: -1, Seconds: 1e308, Bytes: -1, Stages: []state.Stage{{Stage: evil, Seconds: -1e308}, {Stage: evil, Seconds: 1e308}}}}

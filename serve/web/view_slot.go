@@ -1,6 +1,8 @@
 package web
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +29,7 @@ type slotView struct {
 	Legend  []string
 	Gens    []state.Generation
 	Hist    []state.Activation
-	Stays   bool // until it is let go on: it is held, or the newest was left by a roll back
+	Stays   bool // until it is let go on: it is held, or a version was left by a roll back
 }
 
 // runTable is some of a slot's runs.
@@ -74,7 +76,7 @@ func (v view) slot(s state.Slot) slotView {
 	n := min(len(sv.Runs), recentRuns)
 	sv.Recent = runTable{v, sv.ID, "Runs of " + text(s.Slot), sv.Runs[:n]}
 	sv.Earlier = runTable{v, sv.ID, "Earlier runs of " + text(s.Slot), sv.Runs[n:]}
-	sv.Stays = s.Hold != nil || s.Newest != nil && s.Newest.State == "held"
+	sv.Stays = s.Hold != nil || s.Left != ""
 	return sv
 }
 
@@ -155,6 +157,9 @@ func (sv *slotView) runs(all []state.Run) {
 		}
 		sv.Runs = append(sv.Runs, rv)
 	}
+	slices.SortFunc(sv.Legend, func(a, b string) int {
+		return cmp.Compare(slices.Index(stageClasses, a), slices.Index(stageClasses, b))
+	})
 	sv.StripW = len(shown) * stripStep
 	for i := len(sv.Runs) - 1; i >= 0; i-- {
 		r := sv.Runs[i]
@@ -191,6 +196,9 @@ func (r *runView) bar(longest float64) {
 	}
 	r.Stages = strings.Join(words, ", ")
 }
+
+// stageClasses are the colours, in the order of a run.
+var stageClasses = []string{"download", "unpack", "patch", "check", "audit", "reuse", "other"}
 
 // stageClass is the class of a stage's colour: one of a fixed few.
 func stageClass(stage string) string {
