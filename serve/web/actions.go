@@ -59,7 +59,11 @@ func (s *server) do(ctx context.Context, o order) (string, error) {
 	case "run":
 		return fmt.Sprintf("%s was told to begin", o.job), s.o.Actions.Run(ctx, o.job)
 	case "rollback":
-		return fmt.Sprintf("%s was rolled back", o.slot), s.o.Actions.Rollback(ctx, o.slot)
+		done := o.slot + " was rolled back"
+		if o.version != "" {
+			done += " to " + o.version
+		}
+		return done, s.o.Actions.Rollback(ctx, o.slot)
 	case "use":
 		return fmt.Sprintf("%s uses %s and is held there", o.slot, o.version), s.o.Actions.Use(ctx, o.slot, o.version)
 	case "unhold":
@@ -206,7 +210,7 @@ func (s *server) confirm(w http.ResponseWriter, r *http.Request) {
 	switch o.action {
 	case "rollback":
 		f.Heading, f.Version = "Roll back "+text(o.slot), back
-		f.Text = text(back) + " becomes active at once in place of " + text(active) + ". What runs keeps the files that it has open. Runs pass over " + text(active) + " until something newer is there, or the slot is let go on."
+		f.Text = text(back) + " becomes active at once in place of " + text(active) + ". What runs keeps the files that it has open. No run brings " + text(active) + " back by itself: they go on with what is newer."
 	case "use":
 		f.Heading, f.Version = "Use "+text(o.version)+" and hold", o.version
 		f.Text = text(o.slot) + " is switched to " + text(o.version) + " at once, and held: no newer night becomes active until it is let go on."

@@ -248,6 +248,11 @@ func TestRollBackGoesWhereItSays(t *testing.T) {
 	if _, page := ask(t, "GET", ts.URL+"/", "", "Cookie", cookie); len(done.all) != 0 || !strings.Contains(page, "was switched since it was asked") {
 		t.Errorf("done: %q", done.all)
 	}
+	move("10.2.0a20260929")
+	post("/actions/rollback")
+	if _, page := ask(t, "GET", ts.URL+"/", "", "Cookie", cookie); len(done.all) != 1 || !strings.Contains(page, "was rolled back to 10.2.0a20260929") {
+		t.Errorf("done: %q", done.all)
+	}
 	move("")
 	if res, _ := ask(t, "GET", ts.URL+"/confirm/rollback?slot=nightly-gfx1151", "", "Cookie", cookie); res.StatusCode != 409 {
 		t.Errorf("confirm a roll back to nothing: %s", res.Status)
