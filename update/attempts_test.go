@@ -16,6 +16,7 @@ import (
 // Of a night that fails again and again, the record says each time why, of the last
 // ten at most.
 func TestEveryAttemptIsRemembered(t *testing.T) {
+	t.Parallel()
 	const night = "10.2.0a20260930"
 	w := newWorld(t)
 	w.publish(night, 1)
@@ -43,6 +44,7 @@ func TestEveryAttemptIsRemembered(t *testing.T) {
 // An attempt that fails before its version is known has a record too, in one file
 // however often that happens; so has what was known before.
 func TestAttemptsWithoutAVersionAreRemembered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("10.2.0a20260930", 1)
 	index := w.o.Channels["nightly"].Indexes
@@ -69,6 +71,7 @@ func TestAttemptsWithoutAVersionAreRemembered(t *testing.T) {
 
 // A run that was killed is told at once, and stays among the attempts on its version.
 func TestARunThatWasKilledIsRemembered(t *testing.T) {
+	t.Parallel()
 	const night = "10.2.0a20260930"
 	w := newWorld(t)
 	w.publish(night, 1)

@@ -11,6 +11,7 @@ import (
 // A record that was lost is made anew by the next run, of the parts and the ledger,
 // and the install wants its tarball as before.
 func TestALostRecordIsMadeAnewByTheNextRun(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 1)
 	w.publish("10.2.0a20260928", 2)
 	out, _ := w.must()
@@ -30,6 +31,7 @@ func TestALostRecordIsMadeAnewByTheNextRun(t *testing.T) {
 // After a rollback the tarball of what is active is not the one that goes, however
 // old it is; nor is that of what is held.
 func TestTheTarballOfWhatIsActiveStays(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 1)
 	slot := w.o.Store.Slot("nightly", "gfx1151")
 	for i, v := range []string{"10.2.0a20260926", "10.2.0a20260927", "10.2.0a20260928"} {

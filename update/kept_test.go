@@ -67,6 +67,7 @@ func (w *world) noSpool() {
 func version(v string) func(*Options) { return func(o *Options) { o.Version = v } }
 
 func TestTheLastTarballsAreKept(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 2)
 	for i, v := range []string{"10.2.0a20260927", "10.2.0a20260928", "10.2.0a20260929"} {
 		w.publish(v, 3-i)
@@ -98,6 +99,7 @@ func TestTheLastTarballsAreKept(t *testing.T) {
 // What AMD has deleted is installed again of what is kept: by its name, when its
 // generation is gone, and by another recipe.
 func TestAKeptTarballIsTakenInPlaceOfTheNetwork(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 3)
 	old := w.publish("10.2.0a20260928", 2)
 	w.must()
@@ -134,6 +136,7 @@ func TestAKeptTarballIsTakenInPlaceOfTheNetwork(t *testing.T) {
 
 // A version that is kept can be named while no index answers.
 func TestAKeptVersionNeedsNoIndex(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 2)
 	w.publish("10.2.0a20260928", 2)
 	w.must()
@@ -159,6 +162,7 @@ func TestAKeptVersionNeedsNoIndex(t *testing.T) {
 // Of a damaged one only the damaged part is fetched again; where AMD has it no
 // more, the part is named, and nothing is lost.
 func TestADamagedKeptTarballIsMended(t *testing.T) {
+	t.Parallel()
 	w := keeping(t, 2)
 	path := w.publish("10.2.0a20260928", 2)
 	out, _ := w.must()
@@ -231,6 +235,7 @@ func TestADamagedKeptTarballIsMended(t *testing.T) {
 
 // A run that died before it kept the tarball has left the download whole.
 func TestATarballIsKeptByTheNextRun(t *testing.T) {
+	t.Parallel()
 	for _, newer := range []bool{false, true} {
 		w := keeping(t, 2)
 		path := w.publish("10.2.0a20260928", 2)
@@ -313,6 +318,7 @@ func TestATarballIsKeptWithoutInstalling(t *testing.T) {
 // Two slots of one tarball have one copy of it, and one download even where
 // they cannot share files.
 func TestTwoSlotsKeepOneCopy(t *testing.T) {
+	t.Parallel()
 	for _, runPath := range []string{"", "runpath"} {
 		w := keeping(t, 1)
 		w.publishFamily("10.2.0a20260929", "gfx103X-all")

@@ -55,6 +55,7 @@ func (w *world) disk() map[string]string {
 // A look says what an update would do, and an update does that. Nothing is
 // installed by a look, nothing is downloaded, and no lock is taken.
 func TestLookSaysWhatAnUpdateWouldDo(t *testing.T) {
+	t.Parallel()
 	const first, second = "10.2.0a20260929", "10.2.0a20260930"
 	for name, c := range map[string]struct {
 		before func(w *world)

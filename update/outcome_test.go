@@ -72,6 +72,7 @@ func TestAFailedInstallHasNoPin(t *testing.T) {
 
 // Nights that wait for others to vouch do not fill the disk.
 func TestWaitingNightsArePruned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	trust := filepath.Join(t.TempDir(), "ledger.jsonl")
 	if err := os.WriteFile(trust, nil, 0o644); err != nil {

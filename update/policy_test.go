@@ -41,6 +41,7 @@ func TestAGenerationThatWasNeverActivatedIsFinished(t *testing.T) {
 
 // One whose health check was interrupted is checked by the next run.
 func TestAnInterruptedCheckIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("10.2.0a20260929", 2)
 	w.run()
@@ -79,6 +80,7 @@ func healthy(script, sandbox string) func(*Options) {
 // Up to date is a question of the recipe: what shapes the bytes makes a new
 // generation of the same version, once, and what does not makes none.
 func TestUpToDateMeansAnEqualRecipe(t *testing.T) {
+	t.Parallel()
 	repacked := func(change func(*repack.Options)) func(*Options) {
 		return func(o *Options) {
 			o.Installs = slices.Clone(o.Installs)
@@ -196,6 +198,7 @@ func TestOtherOptionsForADeletedNight(t *testing.T) {
 
 // After rollback or use only something newer moves on, whatever else changes.
 func TestWhatWasLeftDoesNotComeBack(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	const d28, d29, d30 = "10.2.0a20260928", "10.2.0a20260929", "10.2.0a20260930"
 	options := func(o *Options) {
@@ -226,6 +229,7 @@ func TestWhatWasLeftDoesNotComeBack(t *testing.T) {
 		"nothing":                         {want: d30},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			for i, v := range []string{d28, d29, d30} {
 				w.publish(v, 4-i)
@@ -278,6 +282,7 @@ func TestALeftRevisionDoesNotComeBack(t *testing.T) {
 
 // What failed by its own content is not fetched again, until something changes.
 func TestAFailureIsRemembered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.publish("10.2.0a20260929", 2)
 	w.run()

@@ -43,6 +43,7 @@ func TestHeadersOfWhatIsInstalledAreAskedForDaily(t *testing.T) {
 // New bytes under an old name are found by the daily check although the index
 // shows nothing, also of a generation that is not active.
 func TestNewBytesAreFoundWithoutTheIndex(t *testing.T) {
+	t.Parallel()
 	for name, active := range map[string]bool{"active": true, "kept": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

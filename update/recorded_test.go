@@ -73,6 +73,7 @@ func TestWhatIsProposedRestsOnARecord(t *testing.T) {
 
 // A record that vouches for nothing is passed over, whoever wrote it.
 func TestRecordsThatVouchForNothing(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(rec *Record){
 		"refused":       func(rec *Record) { rec.Exit = ExitRefused },
 		"audit":         func(rec *Record) { rec.Repack.Audit.Refused = true },

@@ -74,6 +74,7 @@ func TestRepairFromTheKeptTarball(t *testing.T) {
 // A kept tarball that is damaged itself serves nothing, and says where it is; AMD's
 // does while it is listed.
 func TestRepairFromADamagedKeptTarball(t *testing.T) {
+	t.Parallel()
 	for _, listed := range []bool{false, true} {
 		w, kept := twoKept(t, listed)
 		w.damage(filepath.Join(kept, "0001"))
