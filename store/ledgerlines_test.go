@@ -58,6 +58,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestParseLedgerIsBounded(t *testing.T) {
+	t.Parallel()
 	if pins, _, err := ParseLedger(&endless{line: lineOf(t, "a", 1) + "\n"}); !errors.Is(err, ErrLedgerTooLong) || len(pins) != maxLedgerEntries {
 		t.Errorf("%d entries, %v", len(pins), err)
 	}

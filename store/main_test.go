@@ -164,6 +164,6 @@ func fewerChecks() {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
 	if !asked {
-		_ = flag.Set("rapid.checks", "25")
+		_ = flag.Set("rapid.checks", "12")
 	}
 }
