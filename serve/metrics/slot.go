@@ -17,7 +17,7 @@ func (t *teller) slot(s state.Slot) {
 	}
 	t.put("slot_info", 1, s.Slot, s.Channel, s.Target, active, newest)
 	t.yes("slot_configured", s.Configured, s.Slot)
-	t.yes("slot_readable", s.Error == "", s.Slot)
+	t.yes("slot_readable", s.Readable(), s.Slot)
 	t.when("slot_last_success_timestamp_seconds", s.LastSuccess, s.Slot)
 	t.held(s)
 	if day, err := time.Parse(time.DateOnly, s.Expires); err == nil {

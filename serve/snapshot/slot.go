@@ -43,7 +43,11 @@ func (v *view) slot(sl *store.Slot) state.Slot {
 	if in != nil && s.Active != nil {
 		s.Expires = v.expires(*in, sl, *s.Active)
 	}
-	if err = errors.Join(err, werr, v.failed(sl, s.Runs, at)); err != nil {
+	failed := v.failed(sl, s.Runs, at)
+	if failed != nil {
+		s.Failed = state.Failure{Exit: at.Exit, At: at.At, Error: failed.Error()}
+	}
+	if err = errors.Join(err, werr, failed); err != nil {
 		s.Error = err.Error()
 	}
 	return s

@@ -147,12 +147,18 @@ func (w *watch) job(j Job) {
 	}
 }
 
+// Exit codes that have an alarm of their own.
+const (
+	exitRefused  = 4
+	exitNewBytes = 5
+)
+
 // kindOf is the alarm of an exit code, of which some have a cause of their own.
 func kindOf(exit int) string {
 	switch exit {
-	case 4:
+	case exitRefused:
 		return "refused"
-	case 5:
+	case exitNewBytes:
 		return "new-bytes"
 	}
 	return "failed"

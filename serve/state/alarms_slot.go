@@ -13,9 +13,9 @@ import (
 func (w *watch) slot(s Slot) {
 	w.failures(s)
 	name := plain.Cut(s.Slot, textMost)
-	if s.Error != "" {
+	if !s.Readable() {
 		w.add(Alarm{Kind: "unreadable", Level: Warning, Slot: s.Slot,
-			Text: fmt.Sprintf("something of %s cannot be read or found out%s", name, because(s.Error)), Help: "rocm-nightly verify" + word(" ", s.Slot)})
+			Text: fmt.Sprintf("something of %s cannot be read%s", name, because(s.Error)), Help: "rocm-nightly verify" + word(" ", s.Slot)})
 	}
 	if s.Stale != "" && !w.channelStale(s.Channel) {
 		w.add(Alarm{Kind: "stale", Level: Warning, Slot: s.Slot,
@@ -45,20 +45,27 @@ func (w *watch) expires(s Slot, name string) {
 }
 
 // failures tells of the last night on record, if it failed and nothing has
-// succeeded since.
+// succeeded since; or of what failed before there was a record of it.
 func (w *watch) failures(s Slot) {
-	n := FailedNights(s)
-	if n == 0 {
-		return
+	n, runs := FailedNights(s), failedRuns(s)
+	if n == 0 || s.Failed.Exit == exitNewBytes {
+		if s.Failed.Exit == 0 {
+			return
+		}
+		last := Run{Finished: s.Failed.At, Exit: s.Failed.Exit, Error: s.Failed.Error}
+		if s.Newest != nil {
+			last.Version = s.Newest.Version
+		}
+		n, runs = 1, []Run{last}
 	}
 	for _, j := range w.s.Jobs {
-		if slices.Contains(j.Slots, s.Slot) && j.Failures > 0 && w.tries(j) {
+		looks := j.Kind == "check" && len(s.Runs) > 0 // that it cannot look does not mend what has failed
+		if slices.Contains(j.Slots, s.Slot) && j.Failures > 0 && w.tries(j) && !looks {
 			return
 		}
 	}
-	runs := failedRuns(s)
 	last, name := runs[0], plain.Cut(s.Slot, textMost)
-	version := plain.Cut(last.Version, textMost)
+	version := plain.Cut(cmp.Or(last.Version, "a night"), textMost)
 	a := Alarm{Kind: kindOf(last.Exit), Level: w.level(n, s.LastSuccess), Slot: s.Slot, Since: runs[len(runs)-1].Finished, Help: "rocm-nightly status --history"}
 	switch a.Kind {
 	case "new-bytes":

@@ -67,6 +67,12 @@ func TestAlarms(t *testing.T) {
 			j.WindowEnds, j.LastSuccess = alarmNow.Add(4*time.Hour), ago(26*time.Hour)
 		}
 	}
+	unrecorded := func(exit int) func(*State) {
+		return func(s *State) {
+			s.Slots[0].Failed = Failure{Exit: exit, At: ago(time.Hour), Error: "because\nof this"}
+			s.Slots[0].Error = s.Slots[0].Failed.Error
+		}
+	}
 	for _, tt := range []struct {
 		name   string
 		change func(*State)
@@ -135,7 +141,13 @@ func TestAlarms(t *testing.T) {
 		{"held for long", func(s *State) { s.Slots[0].Hold = &Hold{Since: ago(15 * day), Reason: "a demo"} }, "warning held nightly-gfx1151: nightly-gfx1151 is held since 2026-11-07: a demo"},
 		{"held", func(s *State) { s.Slots[0].Hold = &Hold{Since: ago(13 * day)} }, ""},
 		{"held since the unknown", func(s *State) { s.Slots[0].Hold = &Hold{} }, ""},
-		{"a slot that cannot be read", func(s *State) { s.Slots[0].Error = "state.json: EOF" }, "warning unreadable nightly-gfx1151: something of nightly-gfx1151 cannot be read or found out: state.json: EOF"},
+		{"a slot that cannot be read", func(s *State) { s.Slots[0].Error = "state.json: EOF" }, "warning unreadable nightly-gfx1151: something of nightly-gfx1151 cannot be read: state.json: EOF"},
+		{"new bytes, before there was a record", unrecorded(5), "critical new-bytes nightly-gfx1151: nightly-gfx1151: 10.3.0a20261121 has other bytes than before under its name; they are not taken: because"},
+		{"refused, before there was a record", unrecorded(4), "warning refused nightly-gfx1151: nightly-gfx1151: 10.3.0a20261121 was refused: because"},
+		{"failed, before there was a record", unrecorded(1), "warning failed nightly-gfx1151: nightly-gfx1151: 10.3.0a20261121 could not be installed: because"},
+		{"failed, before there was a record, and its job tries again", func(s *State) { jobFailed("retry", 1, 1)(s); unrecorded(1)(s) }, ""},
+		{"nobody knows what would be installed", func(s *State) { unrecorded(1)(s); s.Slots[0].Newest = nil }, "warning failed nightly-gfx1151: nightly-gfx1151: a night could not be installed: because"},
+		{"a night failed, and a look that failed does not mend it", func(s *State) { failed(1, 1, 26*time.Hour)(s); s.Jobs[1].Failures, s.Jobs[1].Exit = 1, 1 }, "warning failed nightly-gfx1151: "},
 		{"records of the future", func(s *State) { s.Slots[0].Runs[0].Finished = alarmNow.Add(time.Hour) }, "warning clock : a record is of 2026-11-22T09:00:00Z"},
 		{"clocks that nearly agree", func(s *State) { s.Indexes[0].Checked = alarmNow.Add(time.Minute) }, ""},
 	} {

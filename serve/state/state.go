@@ -105,7 +105,20 @@ type Slot struct {
 	Stale       string       `json:"stale,omitempty"` // why nothing new was published for it for too long, as of the last look: an index may go on without it
 	Back        string       `json:"back,omitempty"`  // the generation that a roll back goes to; absent: there is none
 	Left        string       `json:"left,omitempty"`  // the version that somebody went back from: runs pass over it until the slot is let go on
+
+	Failed Failure `json:"-"` // how the last run or look failed, where no run record says it; its Error is part of Error
 }
+
+// Failure is a run that failed before there was anything to record. The zero Failure is
+// none.
+type Failure struct {
+	Exit  int
+	At    time.Time
+	Error string
+}
+
+// Readable reports whether all that is on disk of the slot could be read.
+func (s Slot) Readable() bool { return s.Error == s.Failed.Error }
 
 // Generation is one prefix.
 type Generation struct {
