@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/internal/plain"
+	"github.com/rocm-nightly/rocm-nightly/internal/release"
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
 
@@ -208,7 +209,11 @@ func wanted(out *update.Outcome) string {
 	case out.To != "" && out.To != out.From:
 		return out.To
 	case out.Release != "":
-		return strings.TrimSuffix(path.Base(out.Release), ".tar.gz")
+		name := path.Base(out.Release)
+		if n, err := release.ParseName(name); err == nil {
+			return n.Version.String()
+		}
+		return strings.TrimSuffix(name, ".tar.gz")
 	}
 	return ""
 }

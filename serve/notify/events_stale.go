@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rocm-nightly/rocm-nightly/update"
 )
@@ -69,7 +70,7 @@ func (st *standstill) events() []Event {
 			continue
 		}
 		e := st.event(Stale, indexKey+name, ch.stale.Cause, name+": the index does not move",
-			lines("Nothing new was published for "+ch.stale.Age+".", sentence(ch.stale.Detail), actives(ch.actives), "To look: rocm-nightly list --channel "+name))
+			lines("Nothing new was published for "+span(ch.stale.Age)+".", sentence(ch.stale.Detail), actives(ch.actives), "To look: rocm-nightly list --channel "+name))
 		e.Exit = update.ExitStale
 		all = append(all, e)
 	}
@@ -80,13 +81,22 @@ func (st *standstill) events() []Event {
 func (s scene) stale(slot, from string, st *update.Stale) Event {
 	name, target, _ := strings.Cut(slot, "-")
 	e := s.event(Stale, slot, st.Cause, slot+": the index goes on without it",
-		lines("Nothing new was published for "+st.Age+".", sentence(st.Detail), active(from), "To look: rocm-nightly list --channel "+name+" --arch "+target))
+		lines("Nothing new was published for "+span(st.Age)+".", sentence(st.Detail), active(from), "To look: rocm-nightly list --channel "+name+" --arch "+target))
 	e.Slot, e.From, e.Exit = slot, from, update.ExitStale
 	return e
 }
 
 func (s scene) moves(key, what string) Event {
 	return s.recovered(key, Stale, what+": the index moves again", "Something new was published.")
+}
+
+// span is an age for people.
+func span(age string) string {
+	d, err := time.ParseDuration(age)
+	if err != nil {
+		return age
+	}
+	return update.Span(d)
 }
 
 // actives says what stays in use in several slots.

@@ -40,6 +40,7 @@ func TestEventsOfARun(t *testing.T) {
 		{name: "stale, and in order", out: update.Outcome{From: "1", To: "1", Exit: 3, Stale: &update.Stale{Age: "100h", Cause: "skipped"}}, want: fine + "; stale index nightly skipped"},
 		{name: "only one target stands still", out: update.Outcome{From: "1", To: "1", Exit: 3, Stale: &update.Stale{Age: "100h", Cause: "family"}}, want: fine + "; recovered index nightly stale; stale nightly-gfx1151 family"},
 		{name: "failed", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Release: "https://h/a-2.tar.gz"}, want: "failed nightly-gfx1151 a-2"},
+		{name: "failed, of a night of AMD's", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Release: "https://h/therock-dist-linux-gfx1151-10.2.0a20260930.tar.gz"}, want: "failed nightly-gfx1151 10.2.0a20260930"},
 		{name: "failed, and is tried again", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x"}, early: true},
 		{name: "failed, and stale", out: update.Outcome{From: "1", Exit: 1, Err: failed, Error: "x", Stale: &update.Stale{}}, want: "failed nightly-gfx1151; stale index nightly"},
 		{name: "interrupted", out: update.Outcome{From: "1", Exit: 1, Err: fmt.Errorf("x: %w", context.Canceled), Error: "x"}},
