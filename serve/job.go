@@ -48,6 +48,9 @@ type Job struct {
 	// Run does the work. It returns soon after ctx ends, and what it has done so far
 	// is not lost.
 	Run func(ctx context.Context, t Turn) Result
+
+	// Broke, if any, is called in the place of Result.After when Run has panicked.
+	Broke func(ctx context.Context, err error, final bool)
 }
 
 // Turn is one run of a job.

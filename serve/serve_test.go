@@ -190,7 +190,13 @@ func TestAnotherProcessAtWorkIsWaitedFor(t *testing.T) {
 func TestAPanicIsAFailedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.start(b.job("a", "0 * * * *", func(context.Context, Turn) Result { panic("boom") }))
+		var told []string
+		j := b.job("a", "0 * * * *", func(context.Context, Turn) Result { panic("boom") })
+		j.Broke = func(_ context.Context, err error, final bool) {
+			told = append(told, fmt.Sprint(err, " ", final))
+			panic("again")
+		}
+		b.start(j)
 		time.Sleep(3*time.Hour + time.Minute)
 		b.want("a scheduled 01T01:00", "a scheduled 01T02:00", "a scheduled 01T03:00")
 		if s := b.o.Hub.State().Jobs[0]; s.Failures != 3 || s.Error != "panic: boom" {
@@ -198,6 +204,9 @@ func TestAPanicIsAFailedRun(t *testing.T) {
 		}
 		b.logged("serve_test.go") // the stack
 		b.stop()
+		if got := strings.Join(told, "; "); got != "panic: boom true; panic: boom true; panic: boom true" {
+			t.Errorf("told: %s", got)
+		}
 	})
 }
 

@@ -114,6 +114,9 @@ func (d *Daemon) work(ctx context.Context, job Job, t *turn) {
 	case <-d.done: // nobody has waited
 		return
 	}
+	if p := (*panicError)(nil); errors.As(res.Err, &p) && job.Broke != nil {
+		res.After = func(ctx context.Context, final bool) { job.Broke(ctx, res.Err, final) }
+	}
 	if res.After == nil {
 		return
 	}

@@ -64,6 +64,7 @@ func (s *service) updateJob(a *app, part *config.Config, spec string, first bool
 		j.Name += "-" + in.Channel + "-" + target
 	}
 	j.Run = func(ctx context.Context, t serve.Turn) serve.Result { return s.nightly(ctx, a, part, t) }
+	j.Broke = func(ctx context.Context, err error, final bool) { s.tellError(ctx, a, part, err, final) }
 	return j
 }
 
@@ -105,11 +106,7 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 		return serve.Result{Exit: exitCode(err), Err: err, Busy: true}
 	}
 	if err != nil {
-		return serve.Result{Exit: exitCode(err), Err: err, After: func(ctx context.Context, final bool) {
-			if err := a.tellError(ctx, cfg, err, final); err != nil {
-				s.log.Warn("not everybody could be told that this run could not begin", "error", err)
-			}
-		}}
+		return serve.Result{Exit: exitCode(err), Err: err, After: func(ctx context.Context, final bool) { s.tellError(ctx, a, cfg, err, final) }}
 	}
 	s.logReport(rep)
 	res := serve.Result{
@@ -122,6 +119,13 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 		res.Exit, res.Err = update.ExitFailed, context.Cause(ctx)
 	}
 	return res
+}
+
+// tellError tells of a run that has no report.
+func (s *service) tellError(ctx context.Context, a *app, cfg *config.Config, err error, final bool) {
+	if err := a.tellError(ctx, cfg, err, final); err != nil {
+		s.log.Warn("not everybody could be told that this run could not begin", "error", err)
+	}
 }
 
 // again is when a night is ready, at the latest, that an install has left alone for now.
