@@ -25,12 +25,20 @@ func (a *app) configCmd() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Say what is wrong with the config; exit 2 if anything is",
+		Long: `Say everything that is wrong with the config, a line each: FILE:LINE:COLUMN:
+KEY: REASON, or $VARIABLE for FILE:LINE:COLUMN. Schedules, templates and addresses
+are tried, and files that it names are looked for. With --json the list is
+problems. Exit 2 if anything is wrong.`,
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return a.configCheck() },
 	}
 	show := &cobra.Command{
 		Use:   "show",
-		Short: "Show what holds, and which file it was read from",
+		Short: "Show what holds, and where each key was set",
+		Long: `Show what holds after the files, the variables of the environment and the
+defaults were laid over each other, and above each key that is not as it is built
+in the FILE:LINE:COLUMN or $VARIABLE that set it. Names, passwords and queries in
+URLs are left out.`,
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return a.configShow() },
 	}
