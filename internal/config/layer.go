@@ -31,15 +31,31 @@ type layer struct {
 	file     string
 	variable string
 	body     ast.Node // nil if nothing is in it
+	src      []byte   // of a file, without a byte order mark
 }
 
 // complain is a complaint about a node of l; nil is none in particular.
 func (l layer) complain(at ast.Node, key string, err error) *Complaint {
 	c := &Complaint{File: l.file, Variable: l.variable, Key: key, Err: err}
 	if tk := tokenOf(at); tk != nil && tk.Position != nil && l.variable == "" {
-		c.Line, c.Column = tk.Position.Line, tk.Position.Column
+		c.Line, c.Column = l.begins(tk.Position.Line, tk.Position.Column)
 	}
 	return c
+}
+
+// begins moves a place that the parser names past tabs: it counts those in front of a
+// value as the value's own. Columns count characters.
+func (l layer) begins(line, column int) (int, int) {
+	rest := l.src
+	for range line - 1 {
+		_, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	text, _, _ := bytes.Cut(rest, []byte("\n"))
+	chars := []rune(string(text))
+	for at := column; at >= 1 && at < len(chars) && chars[at-1] == '\t'; at++ {
+		column = at + 1
+	}
+	return line, column
 }
 
 // tokenOf is where a value begins; of a mapping in lines that is its first key.
@@ -67,10 +83,17 @@ func (l layer) parse(src []byte) (layer, *Complaint) {
 	if len(bytes.TrimSpace(src)) == 0 {
 		return l, nil
 	}
+	// Both ends of a line are one to YAML; the parser counts some of them as two.
+	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	l.src = src
 	file, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		return l, l.unparsed(err)
 	}
+	file.Docs = slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool {
+		_, directive := d.Body.(*ast.DirectiveNode) // %YAML 1.2
+		return directive
+	})
 	if len(file.Docs) > 1 {
 		return l, l.complain(file.Docs[1].Body, "", errors.New("more than one YAML document"))
 	}
