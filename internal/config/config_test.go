@@ -257,6 +257,10 @@ func TestLoad(t *testing.T) {
 	if in := c.Installs[0]; in.Keep.Last != 7 || in.Audit.Refuse != "never" || in.Audit.Scope != "host" || in.Repack.RunPath != "runpath" {
 		t.Errorf("%+v", in)
 	}
+	odd := write("config.d/40-d.yml", "keep: {last: 9}\n")
+	if _, _, err := Load(Places{Search: []string{main}}); err == nil || !strings.Contains(err.Error(), odd) {
+		t.Errorf("a drop-in was passed over: %v", err)
+	}
 	c, files, err = Load(Places{Search: []string{filepath.Join(dir, "x/none")}})
 	if err != nil || len(files) != 0 || !reflect.DeepEqual(c, Default()) {
 		t.Fatalf("%v, %v", files, err)

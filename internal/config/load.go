@@ -169,6 +169,9 @@ func dropIns(dir string) ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		// Hidden files are editors' locks and copies.
+		if strings.HasSuffix(e.Name(), ".yml") && !strings.HasPrefix(e.Name(), ".") {
+			return nil, fmt.Errorf("read config: %s would not be read, its name ends in .yml: rename it to .yaml, or move it away", filepath.Join(dir, e.Name()))
+		}
 		if strings.HasSuffix(e.Name(), ".yaml") && !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, filepath.Join(dir, e.Name()))
 		}
