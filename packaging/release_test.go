@@ -23,6 +23,7 @@ import (
 // all, of the sources as they are.
 type released struct {
 	dir    string // what was published
+	tree   string // what is in the tarball
 	public string // the key that SHA256SUMS was signed with
 	err    error
 }
@@ -69,6 +70,10 @@ func makeRelease(r *released) error {
 	cmd.Env = append(os.Environ(), "MINISIGN_KEY="+key, "MINISIGN_PASSWORD_FILE=/dev/null", "COMMIT=c0ffee", "SOURCE_DATE_EPOCH=1790749800")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("release.sh: %v\n%s", err, out)
+	}
+	r.tree = filepath.Join(tmp, strings.TrimSuffix(filepath.Base(r.path(".tar.gz")), ".tar.gz"))
+	if out, err := exec.Command("tar", "-xzf", r.path(".tar.gz"), "-C", tmp).CombinedOutput(); err != nil {
+		return fmt.Errorf("unpack: %v\n%s", err, out)
 	}
 	return nil
 }
@@ -118,9 +123,10 @@ func TestReleaseIsWhole(t *testing.T) {
 	}
 }
 
-// untar unpacks the tarball of r, and looks at what it says of itself.
-func untar(t *testing.T, r released) string {
-	t.Helper()
+// The tarball is in order, has one time, and nobody's name in it.
+func TestTarballIsNobodys(t *testing.T) {
+	t.Parallel()
+	r := release(t)
 	f, err := os.Open(r.path(".tar.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -152,14 +158,11 @@ func untar(t *testing.T, r released) string {
 			t.Errorf("%s: %d:%d %v %o", h.Name, h.Uid, h.Gid, h.ModTime, h.Mode)
 		}
 	}
-	dir := t.TempDir()
-	output(t, "tar", "-xzf", r.path(".tar.gz"), "-C", dir)
-	return filepath.Join(dir, strings.TrimSuffix(filepath.Base(r.path(".tar.gz")), ".tar.gz"))
 }
 
 func TestBinaryKnowsWhatItIs(t *testing.T) {
 	t.Parallel()
-	dir := untar(t, release(t))
+	dir := release(t).tree
 	binary := filepath.Join(dir, "rocm-nightly")
 	var v struct{ Version, Commit, Date, Go string }
 	if err := json.Unmarshal([]byte(output(t, binary, "version", "--json")), &v); err != nil {
@@ -199,7 +202,7 @@ func TestSBOMListsWhatIsLinked(t *testing.T) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	_, deps, err := linked(filepath.Join(untar(t, r), "rocm-nightly"))
+	_, deps, err := linked(filepath.Join(r.tree, "rocm-nightly"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +255,7 @@ func without(a, b []string) []string {
 // again, but for the config.
 func TestInstallScriptLeavesTheConfigAlone(t *testing.T) {
 	t.Parallel()
-	dir, root := untar(t, release(t)), t.TempDir()
+	dir, root := release(t).tree, t.TempDir()
 	script := func(args ...string) {
 		cmd := exec.Command(filepath.Join(dir, "install.sh"), args...)
 		cmd.Env = append(os.Environ(), "DESTDIR="+root)
@@ -286,7 +289,7 @@ func TestInstallScriptLeavesTheConfigAlone(t *testing.T) {
 func TestPackagesAreTheSameTwice(t *testing.T) {
 	t.Parallel()
 	r := release(t)
-	dir := untar(t, r)
+	dir := r.tree
 	pack, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
