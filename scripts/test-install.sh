@@ -41,6 +41,12 @@ cleanup() {
 		# Twice: ask, then insist.
 		kill "$nspawn" 2>/dev/null || true
 		kill "$nspawn" 2>/dev/null || true
+		# A first process that waits for one of ours never ends: then by force.
+		for _ in $(seq 100); do
+			kill -0 "$nspawn" 2>/dev/null || break
+			sleep 0.2
+		done
+		kill -KILL "$nspawn" ${leader:+"$leader"} 2>/dev/null || true
 		wait "$nspawn" 2>/dev/null || true
 	fi
 	rm -rf "$work"
