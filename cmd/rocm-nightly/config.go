@@ -29,8 +29,8 @@ func (a *app) configCmd() *cobra.Command {
 KEY: REASON, or $VARIABLE for FILE:LINE:COLUMN. Schedules, templates and addresses
 are tried, and files that it names are looked for. With --json the list is
 problems. Exit 2 if anything is wrong.`,
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.configCheck() },
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.configCheck() },
 	}
 	show := &cobra.Command{
 		Use:   "show",
@@ -39,8 +39,8 @@ problems. Exit 2 if anything is wrong.`,
 defaults were laid over each other, and above each key that is not as it is built
 in the FILE:LINE:COLUMN or $VARIABLE that set it. Names, passwords and queries in
 URLs are left out.`,
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.configShow() },
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.configShow() },
 	}
 	schema := &cobra.Command{
 		Use:   "schema",
