@@ -108,7 +108,7 @@ func (d *Daemon) remember() {
 		r, known := jobs[e.job.Name]
 		switch {
 		case !known:
-			d.o.Log.Info("it is new here and waits for its time; to have it now: rocm-nightly update", "job", e.job.Name, "kind", e.job.Kind)
+			d.o.Log.Info("it is new here and waits for its time; to have it now: rocm-nightly "+string(e.job.Kind), "job", e.job.Name)
 		case r.Spec != e.job.Spec:
 			d.o.Log.Info("it has another schedule than before and waits for its time", "job", e.job.Name)
 			r.Spec, r.After, r.Next, r.Why, r.Ends, r.Unended = e.job.Spec, now, time.Time{}, "", time.Time{}, 0

@@ -130,7 +130,7 @@ func (sl *Slot) Forgive(ctx context.Context, keys ...string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("forgive %s in %s: %w", strings.Join(keys, ", "), sl.Name(), err)
+		return fmt.Errorf("forget that nights of %s were refused: %w", sl.Name(), err)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (sl *Slot) ForgiveVersion(ctx context.Context, version string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("forgive %s in %s: %w", version, sl.Name(), err)
+		return fmt.Errorf("forget that %s of %s was refused: %w", version, sl.Name(), err)
 	}
 	return nil
 }

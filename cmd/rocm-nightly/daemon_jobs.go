@@ -115,7 +115,8 @@ func (s *service) nightly(ctx context.Context, a *app, cfg *config.Config, t ser
 		// The numbers are those of all installs, also of those that other jobs run.
 		After: func(ctx context.Context, final bool) { a.after(ctx, a.cfg, rep, final) },
 	}
-	if ctx.Err() != nil {
+	// What had ended when the program was told to has ended as it did.
+	if ctx.Err() != nil && interrupted(rep) {
 		res.Exit, res.Err = update.ExitFailed, context.Cause(ctx)
 	}
 	return res
@@ -126,6 +127,12 @@ func (s *service) tellError(ctx context.Context, a *app, cfg *config.Config, err
 	if err := a.tellError(ctx, cfg, err, final); err != nil {
 		s.log.Warn("not everybody could be told that this run could not begin", "error", err)
 	}
+}
+
+// interrupted reports whether an install was told to end before it had.
+func interrupted(rep *update.Report) bool {
+	return slices.ContainsFunc(rep.Installs, func(o *update.Outcome) bool { return errors.Is(o.Err, context.Canceled) }) ||
+		slices.ContainsFunc(rep.Bumps, func(b *update.Bumped) bool { return errors.Is(b.Err, context.Canceled) })
 }
 
 // again is when a night is ready, at the latest, that an install has left alone for now.

@@ -50,6 +50,7 @@ func (w *watch) failures(s Slot) {
 	n, runs := FailedNights(s), failedRuns(s)
 	if n == 0 || s.Failed.Exit == exitNewBytes {
 		if s.Failed.Exit == 0 {
+			w.passedOver(s)
 			return
 		}
 		last := Run{Finished: s.Failed.At, Exit: s.Failed.Exit, Error: s.Failed.Error}
@@ -76,6 +77,24 @@ func (w *watch) failures(s Slot) {
 		a.Text = fmt.Sprintf("%s: %s was refused%s", name, version, because(last.Error))
 	default:
 		a.Text = fmt.Sprintf("%s: %s could not be installed%s", name, version, because(last.Error))
+	}
+	w.add(a)
+}
+
+// passedOver tells of a newer night that runs no longer try, because it failed before:
+// they succeed, and what is active grows older.
+func (w *watch) passedOver(s Slot) {
+	if s.Newest == nil || s.Newest.State != "refused" {
+		return
+	}
+	a := Alarm{Kind: "refused", Level: Warning, Slot: s.Slot, Help: "rocm-nightly status --history"}
+	version := s.Newest.Version
+	a.Text = fmt.Sprintf("%s: %s is published and is passed over, since it failed before", plain.Cut(s.Slot, textMost), plain.Cut(version, textMost))
+	for _, r := range s.Runs {
+		if r.Version == version && r.Exit != 0 {
+			a.Since, a.Text = r.Finished, a.Text+because(r.Error)
+			break
+		}
 	}
 	w.add(a)
 }

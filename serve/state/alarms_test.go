@@ -168,6 +168,19 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// A night that runs pass over is told of although they succeed.
+func TestANightThatIsPassedOver(t *testing.T) {
+	s := well()
+	sl := &s.Slots[0]
+	sl.Newest = &Newest{Version: "10.3.0a20261122", State: "refused"}
+	sl.LastSuccess = ago(time.Minute)
+	sl.Runs = append([]Run{{Version: "10.3.0a20261122", Finished: ago(time.Hour), Exit: 1, Error: "cut off"}}, sl.Runs...)
+	all := Alarms(s, alarmNow)
+	if len(all) != 1 || all[0].Kind != "refused" || all[0].Level != Warning || !strings.Contains(all[0].Text, "10.3.0a20261122") || !strings.Contains(all[0].Text, "cut off") || !all[0].Since.Equal(ago(time.Hour)) {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestTheGravestIsFirst(t *testing.T) {
 	s := well()
 	s.Slots[0].Hold = &Hold{Since: ago(15 * day)}
