@@ -84,6 +84,11 @@ func (a *app) daemon(ctx context.Context) error {
 	if err := page.Check(); cfg.Serve.Listen != listenOff && err != nil {
 		return usage(err)
 	}
+	only, err := alone(st.Root())
+	if err != nil {
+		return err
+	}
+	defer only.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served, err := s.open(ctx, page)
